@@ -1,0 +1,47 @@
+"""Object metadata and conditions, as far as Muster's own parts read them.
+
+These are the *typed* views used by the scheduler and the runtime client.  Unknown fields are ignored
+on decoding; whoever must keep them (the embedded API server, kubectl) works on plain dicts.
+"""
+
+from msgspec import Struct, field
+
+
+class OwnerReference(Struct, frozen=True, gc=False, rename="camel"):
+    """An owner of an object; the garbage collector follows these."""
+
+    api_version: str = field(name="apiVersion", default="")
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class ObjectMeta(Struct, frozen=True, rename="camel"):
+    """Standard metadata; times stay RFC 3339 text until somebody needs seconds."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int | None = None
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    finalizers: list[str] | None = None
+    owner_references: list[OwnerReference] | None = None
+
+
+class Condition(Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A condition of a pod, node or group (`lastTransitionTime` as text)."""
+
+    type: str
+    status: str = "Unknown"
+    reason: str | None = None
+    message: str | None = None
+    last_transition_time: str | None = None
+    last_probe_time: str | None = None
+    observed_generation: int | None = None

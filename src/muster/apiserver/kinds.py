@@ -1,0 +1,155 @@
+"""What a kind is to the server: a row of a table.  The table itself is `apiserver/catalog.py`.
+
+The server (`server.py`) is generic: it decodes, prunes by schema, defaults, admits, validates, stores,
+filters and prints by what the row says.  To serve another kind, add a row; to give it rules, a strategy.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+Object = dict[str, Any]
+
+
+class Cause(Struct, frozen=True):
+    """One field error, as Kubernetes words it.
+
+    `type` is FieldValueRequired, FieldValueInvalid, FieldValueNotSupported, FieldValueDuplicate,
+    FieldValueForbidden, FieldValueTooMany, FieldValueTooLong or FieldValueTypeInvalid; `message` the whole text
+    after the field's path (`Invalid value: -1: must be greater than or equal to 1`).
+    """
+
+    field: str
+    type: str
+    message: str
+
+
+class Refused(Exception):
+    """Admission says no: becomes a Status with this code and reason and exactly this message."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: int = 403,
+        reason: str = "Forbidden",
+        details: Mapping[str, Any] | None = None,
+        headers: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.reason = reason
+        self.details = details
+        self.headers = headers
+
+
+class Cluster(Protocol):
+    """What a strategy may look at beside its own object."""
+
+    now_s: float
+    user: str
+    gates: frozenset[str]
+
+    def get(self, resource: str, namespace: str, name: str) -> Object | None:
+        """A stored object of another kind (`resource` as in `podgroups.scheduling.k8s.io`), or None."""
+        ...
+
+    def list(self, resource: str, namespace: str | None = None) -> Iterator[Object]:
+        """Stored objects of another kind."""
+        ...
+
+    def warn(self, text: str) -> None:
+        """Add a Warning header to the answer."""
+        ...
+
+
+class Strategy(Protocol):
+    """Rules of one kind, called in this order.  `obj` may be changed in place, `old` never.
+
+    `sub` is the subresource written: "" for the object itself, "status", …  The server has already
+    checked types against the schema, filled metadata, and kept what a subresource may not change.
+    """
+
+    def default(self, obj: Object, cluster: Cluster) -> None:
+        """Fill what the API fills on decoding (on create, update and patch alike)."""
+        ...
+
+    def prepare_create(self, obj: Object, cluster: Cluster) -> None:
+        """Drop status and gated fields, set generation and phase."""
+        ...
+
+    def prepare_update(self, obj: Object, old: Object, sub: str, cluster: Cluster) -> None:
+        """Keep what this (sub)resource may not change; raise generation."""
+        ...
+
+    def admit_create(self, obj: Object, cluster: Cluster) -> None:
+        """Admission plugins: priority, finalizers; may raise `Refused`."""
+        ...
+
+    def admit_update(self, obj: Object, old: Object, sub: str, cluster: Cluster) -> None:
+        """The same for updates."""
+        ...
+
+    def validate_create(self, obj: Object, cluster: Cluster) -> list[Cause]:
+        """Field errors in the order stock gives them."""
+        ...
+
+    def validate_update(
+        self, obj: Object, old: Object, sub: str, cluster: Cluster
+    ) -> list[Cause]:
+        """Field errors in the order stock gives them."""
+        ...
+
+    def columns(self) -> tuple[tuple[str, str, str, int], ...]:
+        """Table columns: name, type, format, priority."""
+        ...
+
+    def cells(self, obj: Object, cluster: Cluster) -> list[Any]:
+        """One row of the table."""
+        ...
+
+
+class Subresource(Struct, frozen=True):
+    """`status`, `binding`, `eviction`, …: which verbs it has, and who answers when it is not a plain status."""
+
+    name: str
+    verbs: tuple[str, ...]
+    kind: str = ""  # the kind it speaks, where not the parent's ("Binding")
+    group: str = ""
+    version: str = ""
+
+
+class Kind(Struct, frozen=True):
+    """One row of the catalog."""
+
+    group: str
+    versions: tuple[str, ...]  # preferred first; all store the same object
+    kind: str
+    resource: str
+    singular: str
+    namespaced: bool
+    strategy: Strategy
+    subresources: tuple[Subresource, ...] = ()
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = (
+        "create",
+        "delete",
+        "deletecollection",
+        "get",
+        "list",
+        "patch",
+        "update",
+        "watch",
+    )
+    field_selectors: tuple[str, ...] = ()  # besides metadata.name and metadata.namespace
+    has_generation: bool = False
+    create_on_update: bool = False  # PUT to a missing name creates (Lease)
+    default_grace_s: Callable[[Object], int] | None = None  # graceful deletion (Pod)
+
+    @property
+    def name(self) -> str:
+        """`podgroups.scheduling.k8s.io`, or `pods` for core: what `Cluster.get` and messages use."""
+        return f"{self.resource}.{self.group}" if self.group else self.resource

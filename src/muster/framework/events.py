@@ -1,0 +1,58 @@
+"""Cluster events as the queue sees them, and the hints by which plugins say which could help."""
+
+from collections.abc import Callable
+from enum import Enum, auto
+
+from msgspec import Struct
+
+from muster.api.core import Node, Pod
+from muster.framework.groups import Group, GroupKey
+
+
+class Change(Enum):
+    """What happened, as finely as a hint can use it."""
+
+    NODE_ADDED = auto()
+    NODE_ALLOCATABLE_GREW = auto()
+    NODE_LABELS_CHANGED = auto()
+    NODE_TAINTS_CHANGED = auto()  # spec.unschedulable too
+    POD_FREED = auto()  # an assigned pod went away, ended, or asks for less
+    POD_ASSIGNED = auto()  # somebody else's pod appeared on a node
+    POD_ADDED = auto()  # an unscheduled member appeared
+    POD_UPDATED = auto()  # an unscheduled member changed (gates, labels, requests)
+    GROUP_ADDED = auto()
+    GROUP_CHANGED = auto()
+
+
+class ClusterEvent(Struct, frozen=True):
+    """One change with the objects it is about (after; `old_node` before, where a hint may compare)."""
+
+    change: Change
+    node: Node | None = None
+    old_node: Node | None = None
+    pod: Pod | None = None
+    group_key: GroupKey | None = None
+    old_group: Group | None = None
+    group: Group | None = None
+
+
+class Hint(Enum):
+    """What a rule answers."""
+
+    SKIP = auto()
+    QUEUE = auto()
+
+
+class Rejected(Struct, frozen=True):
+    """Who was rejected: the root's key (None for a lone pod), its group object, and its waiting pods."""
+
+    key: GroupKey | None
+    group: Group | None
+    pods: tuple[Pod, ...]
+
+
+class HintRule(Struct, frozen=True):
+    """For events with this change, ask `helps`; without it every such event may help."""
+
+    change: Change
+    helps: Callable[[Rejected, ClusterEvent], Hint] | None = None

@@ -1,0 +1,73 @@
+"""What the core knows of pod groups, whatever API they came by.
+
+A dialect (`muster.dialects`) translates objects of one API into these types and back; nothing here or
+above knows a field name of any API.  Next: `framework/ports.py`, the events that carry them.
+"""
+
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from muster.api.meta import Condition
+
+
+class ObjectKey(NamedTuple):
+    """Namespace and name; for cluster-scoped objects the namespace is empty."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+PodKey = ObjectKey
+GroupKey = ObjectKey
+
+
+class UnsupportedField(Struct, frozen=True, gc=False):
+    """Something the user asked for that this Muster cannot honour; the group or pod is held because of it.
+
+    `path` is the field as the user wrote it (`spec.resourceClaims`), `why` one clause in plain words.
+    """
+
+    path: str
+    why: str
+
+
+class Group(Struct, frozen=True):
+    """One pod group: the unit that is scheduled.
+
+    `min_count` is None for the basic policy.  `topology_keys` are ordered, widest first; `parent` is a
+    composite group's key.  `conditions` are those last seen on the object, so that the core writes only
+    what changes.  `version` is the resourceVersion the group was read at.  `created_s` is Unix seconds.
+    """
+
+    key: GroupKey
+    uid: str
+    version: str = ""
+    min_count: int | None = None
+    priority: int = 0
+    preemption_policy: str | None = None
+    disruption_mode: str = "single"
+    topology_keys: tuple[str, ...] = ()
+    parent: GroupKey | None = None
+    created_s: float = 0.0
+    deleting: bool = False
+    annotations: tuple[tuple[str, str], ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    unsupported: tuple[UnsupportedField, ...] = ()
+
+    @property
+    def is_gang(self) -> bool:
+        """Whether the policy is gang rather than basic."""
+        return self.min_count is not None
+
+    @property
+    def needed(self) -> int:
+        """Least members that must be placed at once: `min_count`, 1 for basic."""
+        return self.min_count if self.min_count is not None else 1
+
+    def find_condition(self, type_: str) -> Condition | None:
+        """The condition of this type as last seen on the object."""
+        return next((c for c in self.conditions if c.type == type_), None)

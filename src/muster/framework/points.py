@@ -1,0 +1,150 @@
+"""One Protocol per extension point, in the order a group meets them.
+
+A plugin is any class with a `name` and the methods of the points it serves; no base class.  Plugins get
+values and return values: never a client, a clock, a queue or another plugin.  Node-wise points are
+evaluated for *rows* of the snapshot at once: the cycle asks once per distinct pod shape for all live
+rows, and after each assignment again only for the rows that the assignment could have changed.
+Axes: N node rows, K rows asked for.
+"""
+
+from typing import ClassVar, Protocol, runtime_checkable
+
+from msgspec import Struct
+
+from muster.api.core import Pod
+from muster.base.arrays import Bool, Float64, Int32, Int64
+from muster.cluster.snapshot import Snapshot
+from muster.framework.events import HintRule
+from muster.framework.groups import Group, UnsupportedField
+from muster.framework.status import Status
+
+
+class Entity(Struct, frozen=True):
+    """What the queue orders: a lone pod or a root group.
+
+    `priority` is the group's (a lone pod's own); `queued_s` when it first could have been tried;
+    `sequence` breaks ties in order of arrival.
+    """
+
+    name: str
+    priority: int
+    queued_s: float
+    sequence: int
+
+
+@runtime_checkable
+class QueueSort(Protocol):
+    """Order of the active queue; exactly one plugin of a profile serves it."""
+
+    name: ClassVar[str]
+
+    def sort_key(self, entity: Entity) -> tuple[float, ...]:
+        """Give a key; the smallest is tried first.  Must be total: end with `sequence`."""
+        ...
+
+
+@runtime_checkable
+class PreEnqueue(Protocol):
+    """Whether a group (or lone pod: `group` is None) may enter the queue at all."""
+
+    name: ClassVar[str]
+
+    def pre_enqueue(self, group: Group | None, *, waiting: tuple[Pod, ...], placed: int) -> Status:
+        """Judge by the members not placed yet and the count of those that are (bound, assumed, succeeded).
+
+        Anything but success gates the entity: no attempt, no backoff.  The message is shown to the user.
+        """
+        ...
+
+
+@runtime_checkable
+class MemberCheck(Protocol):
+    """Refuse a member (or lone pod) for something it asks for that is not built, naming the field."""
+
+    name: ClassVar[str]
+
+    def unsupported(self, pod: Pod) -> tuple[UnsupportedField, ...]:
+        """The fields that cannot be honoured; empty when all can."""
+        ...
+
+
+class NodeVerdict(Struct, frozen=True):
+    """Which of the rows asked for could take the member, and why the others not.
+
+    `feasible` [K]; each reason's `rejected` [K] is a subset of the infeasible rows.  Reasons of one
+    verdict may overlap (short of cpu *and* of memory).
+    """
+
+    feasible: Bool
+    reasons: tuple["NodeReason", ...] = ()
+
+
+class NodeReason(Struct, frozen=True):
+    """`text` in the field's words ("Insufficient cpu"); unresolvable: evicting pods there cannot help."""
+
+    rejected: Bool
+    text: str
+    resolvable: bool = True
+
+
+@runtime_checkable
+class Filter(Protocol):
+    """Which nodes could take a member."""
+
+    name: ClassVar[str]
+
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+        """Judge these rows for this pod.  Shapes: rows [K], masks [K].  Nothing is written."""
+        ...
+
+    def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
+        """Rows to judge again for `pod` after `placed` was assigned to `row`; None: all live rows."""
+        ...
+
+
+@runtime_checkable
+class Capacity(Protocol):
+    """A filter that can also say how many copies of a member each row takes (the fast path of large gangs).
+
+    The cycle uses it only where every filter of the profile either serves this point or does not change
+    with assignments (`rows_changed` gives no rows).
+    """
+
+    name: ClassVar[str]
+
+    def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64:
+        """Count copies of `pod` per row, at most `UNLIMITED`.  Shapes: rows [K], returns [K]."""
+        ...
+
+
+@runtime_checkable
+class Score(Protocol):
+    """How good a feasible row is for a member; 0..100, higher is better."""
+
+    name: ClassVar[str]
+
+    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
+        """Score these rows.  Shapes: rows [K], returns [K]."""
+        ...
+
+
+@runtime_checkable
+class PlacementFeasible(Protocol):
+    """The early verdict on a group while its members are being placed (KEP-4671)."""
+
+    name: ClassVar[str]
+
+    def placement_feasible(self, group: Group, *, assigned: int, remaining: int) -> Status:
+        """Success: enough; wait: may still become enough; unschedulable: stop at once."""
+        ...
+
+
+@runtime_checkable
+class Hints(Protocol):
+    """Which cluster events can end a rejection by this plugin; every rejecting plugin serves it."""
+
+    name: ClassVar[str]
+
+    def hint_rules(self) -> tuple[HintRule, ...]:
+        """Rules in any order; the strongest answer of all counts."""
+        ...
