@@ -1,0 +1,149 @@
+"""Effects and writes as API requests: method, path, content type and body, and nothing about who sends them.
+
+In come the scheduler's effects (`framework/ports.py`) and the controllers' writes (`controllers/ports.py`);
+out go plain values that `runtime/executor.py` sends over HTTP and `assembly/loopback.py` hands to the
+embedded server in this process.  Both use this one translation.
+"""
+
+import hashlib
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from muster.api.meta import Condition
+from muster.controllers.ports import Kind, Write
+from muster.framework.groups import ObjectKey
+from muster.framework.ports import BindPod, PatchGroupStatus, PatchPodStatus, RecordEvent
+
+JSON = "application/json"
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+
+_NAME_BYTES_MAX = 253
+_METHODS = {"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
+
+WireEffect = BindPod | PatchPodStatus | PatchGroupStatus | RecordEvent
+
+
+class Call(NamedTuple):
+    """One request, without a server."""
+
+    method: str
+    path: str
+    content_type: str
+    body: dict[str, Any]
+
+
+def request_of(effect: WireEffect, *, now_s: float, sequence: int = 0, instance: str = "") -> Call:
+    """Give the request that performs `effect`.
+
+    `now_s`, `sequence` and `instance` matter for events only: their time, what tells apart two alike of one
+    instant (any counter), and the reporting instance (the scheduler's name where empty).
+    """
+    if isinstance(effect, BindPod):
+        return _binding(effect)
+    if isinstance(effect, PatchPodStatus):
+        return _pod_status(effect)
+    if isinstance(effect, PatchGroupStatus):
+        return _group_status(effect)
+    return _event(effect, now_s=now_s, sequence=sequence, instance=instance)
+
+
+def request_of_write(write: Write) -> Call:
+    """Give the request of a controller's write; preconditions go where the API wants them."""
+    body = dict(write.body or {})
+    named = write.verb != "create" or write.subresource
+    path = path_of(write.kind, write.namespace, write.name if named else "", write.subresource)
+    if write.verb == "delete":
+        if write.uid:
+            body["preconditions"] = {"uid": write.uid}
+        return Call("DELETE", path, JSON, {"apiVersion": "v1", "kind": "DeleteOptions", **body})
+    if write.uid:
+        body["metadata"] = {**body.get("metadata", {}), "uid": write.uid}
+    return Call(_METHODS[write.verb], path, MERGE if write.verb == "patch" else JSON, body)
+
+
+def path_of(kind: Kind, namespace: str, name: str = "", subresource: str = "") -> str:
+    """Give the URL path of a collection (no name), an object, or one of its subresources."""
+    root = f"/apis/{kind.group}/{kind.version}" if kind.group else f"/api/{kind.version}"
+    parts = [root]
+    if namespace:
+        parts += ["namespaces", namespace]
+    parts.append(kind.resource)
+    parts += [part for part in (name, subresource) if part]
+    return "/".join(parts)
+
+
+def micro_time(now_s: float) -> str:
+    """Unix seconds as the API's MicroTime text."""
+    return datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+_PODS = Kind("", "v1", "pods")
+_GROUPS = Kind("scheduling.k8s.io", "v1beta1", "podgroups")
+_EVENTS = Kind("events.k8s.io", "v1", "events")
+
+
+def _binding(effect: BindPod) -> Call:
+    namespace, name = effect.key
+    body = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name, "namespace": namespace, "uid": effect.uid},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": effect.node_name},
+    }
+    return Call("POST", path_of(_PODS, namespace, name, "binding"), JSON, body)
+
+
+def _pod_status(effect: PatchPodStatus) -> Call:
+    status: dict[str, Any] = {}
+    if effect.condition is not None:
+        status["conditions"] = [_condition(effect.condition)]
+    if effect.nominated_node_name is not None:
+        status["nominatedNodeName"] = effect.nominated_node_name or None
+    body = {"metadata": {"uid": effect.uid}, "status": status}
+    return Call("PATCH", path_of(_PODS, *effect.key, "status"), STRATEGIC, body)
+
+
+def _group_status(effect: PatchGroupStatus) -> Call:
+    conditions = [_condition(condition) for condition in effect.set_conditions]
+    conditions += [{"$patch": "delete", "type": type_} for type_ in effect.remove_conditions]
+    body = {"metadata": {"uid": effect.uid}, "status": {"conditions": conditions}}
+    return Call("PATCH", path_of(_GROUPS, *effect.key, "status"), STRATEGIC, body)
+
+
+def _condition(condition: Condition) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(condition)
+    plain.setdefault("status", condition.status)
+    return plain
+
+
+def _event(effect: RecordEvent, *, now_s: float, sequence: int, instance: str) -> Call:
+    regarding = effect.regarding
+    namespace = regarding.key.namespace or "default"
+    said = f"{now_s:.6f} {sequence} {regarding.uid} {effect.reason} {effect.note}"
+    digest = hashlib.blake2b(said.encode(), digest_size=8).hexdigest()
+    name = f"{regarding.key.name[: _NAME_BYTES_MAX - len(digest) - 1]}.{digest}"
+    body = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": namespace},
+        "eventTime": micro_time(now_s),
+        "reportingController": effect.scheduler_name,
+        "reportingInstance": instance or effect.scheduler_name,
+        "action": effect.action,
+        "reason": effect.reason,
+        "type": effect.type,
+        "note": effect.note,
+        "regarding": _reference(regarding.api_version, regarding.kind, regarding.key, regarding.uid),
+    }
+    if effect.related is not None:
+        related = effect.related
+        body["related"] = _reference(related.api_version, related.kind, related.key, related.uid)
+    return Call("POST", path_of(_EVENTS, namespace), JSON, body)
+
+
+def _reference(api_version: str, kind: str, key: ObjectKey, uid: str) -> dict[str, str]:
+    reference = {"apiVersion": api_version, "kind": kind, "namespace": key.namespace, "name": key.name}
+    return {name: value for name, value in {**reference, "uid": uid}.items() if value}
