@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from muster.apiserver.exchange import Request, Response
+
 Object = dict[str, Any]
 
 
@@ -16,8 +18,8 @@ class Cause(Struct, frozen=True):
     """One field error, as Kubernetes words it.
 
     `type` is FieldValueRequired, FieldValueInvalid, FieldValueNotSupported, FieldValueDuplicate,
-    FieldValueForbidden, FieldValueTooMany, FieldValueTooLong or FieldValueTypeInvalid; `message` the whole text
-    after the field's path (`Invalid value: -1: must be greater than or equal to 1`).
+    FieldValueForbidden, FieldValueTooMany, FieldValueTooLong or FieldValueTypeInvalid; `message` the
+    whole text after the field's path (`Invalid value: -1: must be greater than or equal to 1`).
     """
 
     field: str
@@ -65,6 +67,25 @@ class Cluster(Protocol):
         ...
 
 
+class Access(Cluster, Protocol):
+    """What a handler may do beside looking; a dry run writes nothing and answers the same."""
+
+    dry_run: bool
+
+    def write(self, resource: str, obj: Object) -> Object:
+        """Store a changed object, asking no strategy; gives it as stored.  Refused (409) if its
+        resourceVersion is not the stored one."""
+        ...
+
+    def delete(self, resource: str, namespace: str, name: str, options: Object) -> Response:
+        """What a DELETE of that object with these DeleteOptions answers."""
+        ...
+
+
+# request, namespace, name, decoded body (empty without one), means to answer
+Handler = Callable[[Request, str, str, Object, Access], Response]
+
+
 class Strategy(Protocol):
     """Rules of one kind, called in this order.  `obj` may be changed in place, `old` never.
 
@@ -96,10 +117,12 @@ class Strategy(Protocol):
         """Field errors in the order stock gives them."""
         ...
 
-    def validate_update(
-        self, obj: Object, old: Object, sub: str, cluster: Cluster
-    ) -> list[Cause]:
+    def validate_update(self, obj: Object, old: Object, sub: str, cluster: Cluster) -> list[Cause]:
         """Field errors in the order stock gives them."""
+        ...
+
+    def admit_delete(self, obj: Object, cluster: Cluster) -> None:
+        """May raise `Refused`, or warn."""
         ...
 
     def columns(self) -> tuple[tuple[str, str, str, int], ...]:
@@ -112,13 +135,14 @@ class Strategy(Protocol):
 
 
 class Subresource(Struct, frozen=True):
-    """`status`, `binding`, `eviction`, …: which verbs it has, and who answers when it is not a plain status."""
+    """`status`, `binding`, `eviction`, …: its verbs, and who answers when it is not a plain status."""
 
     name: str
     verbs: tuple[str, ...]
     kind: str = ""  # the kind it speaks, where not the parent's ("Binding")
     group: str = ""
     version: str = ""
+    handler: Handler | None = None  # answers every verb; None: reads and writes the parent, as `sub`
 
 
 class Kind(Struct, frozen=True):
@@ -147,7 +171,16 @@ class Kind(Struct, frozen=True):
     field_selectors: tuple[str, ...] = ()  # besides metadata.name and metadata.namespace
     has_generation: bool = False
     create_on_update: bool = False  # PUT to a missing name creates (Lease)
-    default_grace_s: Callable[[Object], int] | None = None  # graceful deletion (Pod)
+    # Graceful deletion (Pod): seconds, from the object and what DeleteOptions ask (None: nothing).
+    grace_s: Callable[[Object, int | None], int] | None = None
+    default_propagation: str = "Background"  # a DELETE that names none (Job: Orphan)
+    # The string that a field selector compares; None: the field at that path, "" where there is none.
+    field_value: Callable[[Object, str], str] | None = None
+    # A second view of another row's objects (events.events.k8s.io of events): its name, and how to turn.
+    stored_as: str = ""
+    to_view: Callable[[Object], Object] | None = None
+    from_view: Callable[[Object], Object] | None = None
+    handler: Handler | None = None  # a kind that is only created, never stored (SelfSubjectReview, Binding)
 
     @property
     def name(self) -> str:
