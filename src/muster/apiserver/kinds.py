@@ -125,6 +125,14 @@ class Strategy(Protocol):
         """May raise `Refused`, or warn."""
         ...
 
+    def begin_delete(self, obj: Object, cluster: Cluster) -> None:
+        """Change an object as its deletion begins (a Namespace becomes Terminating)."""
+        ...
+
+    def holds(self, obj: Object) -> bool:
+        """Whether a deleted object stays though it has no finalizer (Namespace with spec.finalizers)."""
+        ...
+
     def columns(self) -> tuple[tuple[str, str, str, int], ...]:
         """Table columns: name, type, format, priority."""
         ...
@@ -176,6 +184,9 @@ class Kind(Struct, frozen=True):
     default_propagation: str = "Background"  # a DELETE that names none (Job: Orphan)
     # The string that a field selector compares; None: the field at that path, "" where there is none.
     field_value: Callable[[Object, str], str] | None = None
+    # The 400 for a field that has no selector.
+    unknown_field: str = '"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
+    returns_deleted: bool = False  # DELETE answers with the object instead of a Status
     # A second view of another row's objects (events.events.k8s.io of events): its name, and how to turn.
     stored_as: str = ""
     to_view: Callable[[Object], Object] | None = None
