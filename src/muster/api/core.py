@@ -59,9 +59,7 @@ class PreferredSchedulingTerm(Struct, frozen=True, rename="camel"):
 
 
 class NodeAffinity(Struct, frozen=True, rename="camel"):
-    required: NodeSelector | None = field(
-        name="requiredDuringSchedulingIgnoredDuringExecution", default=None
-    )
+    required: NodeSelector | None = field(name="requiredDuringSchedulingIgnoredDuringExecution", default=None)
     preferred: list[PreferredSchedulingTerm] | None = field(
         name="preferredDuringSchedulingIgnoredDuringExecution", default=None
     )

@@ -1,15 +1,37 @@
 """The frozen columns that one cycle decides on, and forks of them for trial placements.
 
-A snapshot is taken once per cycle; its arrays refuse writes.  `fork()` copies only what placing a pod
-changes and shares the rest; throwing a fork away is the rollback.
+A snapshot is taken once per cycle (`ClusterState.snapshot`); its arrays refuse writes.  `fork()` copies only
+what placing a pod changes and shares the rest; throwing a fork away is the rollback.
 Axes: N node rows (rows of deleted nodes stay and are marked dead), R resources.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
 
 from muster.api.core import Node, Pod
 from muster.base.arrays import Bool, Int32, Int64
-from muster.cluster.axes import ResourceAxis
+from muster.cluster.axes import ResourceAxis, add_saturating, multiply_saturating
+from muster.cluster.requests import HostPort, host_ports, pod_requests
+from muster.cluster.topology import NodeLabels, NodeTaints
+
+
+class NodeColumns(NamedTuple):
+    """What placing a pod does not change; shared by all snapshots until a node changes.
+
+    Shapes   live, unschedulable [N]; allocatable [N, R].
+    """
+
+    axis: ResourceAxis
+    node_names: tuple[str, ...]
+    nodes: tuple[Node | None, ...]
+    row_of_node: Mapping[str, int]
+    live: Bool
+    allocatable: Int64
+    unschedulable: Bool
+    labels: NodeLabels
+    taints: NodeTaints
 
 
 class Snapshot:
@@ -19,40 +41,99 @@ class Snapshot:
     Units    base units of the resource axis (milli-CPU, bytes, devices; "pods" counts pods).
     """
 
-    axis: ResourceAxis
-    node_names: tuple[str, ...]
-    nodes: tuple[Node | None, ...]  # the API object per row; None where dead
-    row_of_node: Mapping[str, int]
-    live: Bool
-    allocatable: Int64
-    requested: Int64
-    unschedulable: Bool
+    def __init__(
+        self,
+        columns: NodeColumns,
+        requested: Int64,
+        pods_by_row: Sequence[tuple[Pod, ...]],
+        ports_by_row: Mapping[int, tuple[HostPort, ...]],
+    ) -> None:
+        self.axis = columns.axis
+        self.node_names = columns.node_names
+        self.nodes = columns.nodes  # the API object per row; None where dead
+        self.row_of_node = columns.row_of_node
+        self.live = columns.live
+        self.allocatable = columns.allocatable
+        self.requested = requested
+        self.unschedulable = columns.unschedulable
+        self.labels = columns.labels
+        self.taints = columns.taints
+        self.is_fork = False
+        self._columns = columns
+        self._pods_by_row = pods_by_row
+        self._ports_by_row = ports_by_row
+        self._pods_here: dict[int, tuple[Pod, ...]] = {}
+        self._ports_here: dict[int, tuple[HostPort, ...]] = {}
 
     @property
     def free(self) -> Int64:
         """[N, R] allocatable − requested; may be negative on an overcommitted node."""
-        raise NotImplementedError
+        return self.allocatable - self.requested
+
+    def free_at(self, rows: Int32) -> Int64:
+        """[K, R] the rows of `free` asked for, without computing the others.  Shapes: rows [K]."""
+        free: Int64 = self.allocatable[rows] - self.requested[rows]
+        return free
 
     def live_rows(self) -> Int32:
         """Rows of nodes that exist, ascending."""
-        raise NotImplementedError
+        return np.flatnonzero(self.live).astype(np.int32)
 
     def request_of(self, pod: Pod) -> Int64:
-        """[R] what the pod takes (init containers, sidecars, overhead, pod-level resources; 1 of "pods")."""
-        raise NotImplementedError
+        """[R] what the pod takes (init containers, sidecars, overhead, pod-level resources; 1 of "pods").
+
+        Resources that no node offers have no column; `unknown_resources` names those the pod asks for.
+        """
+        return self.axis.row(pod_requests(pod))
+
+    def unknown_resources(self, pod: Pod) -> tuple[str, ...]:
+        """Resources the pod asks for that no node offers, in order of name."""
+        return tuple(
+            sorted(name for name, amount in pod_requests(pod).items() if amount and name not in self.axis)
+        )
 
     def pods_on(self, row: int) -> tuple[Pod, ...]:
         """Pods that count as placed on this row, assumed ones and those placed on this fork included."""
-        raise NotImplementedError
+        return self._pods_by_row[row] + self._pods_here.get(row, ())
+
+    def host_ports_on(self, row: int) -> tuple[HostPort, ...]:
+        """Host ports taken on this row, by the same pods."""
+        return self._ports_by_row.get(row, ()) + self._ports_here.get(row, ())
+
+    def rows_with_host_ports(self) -> tuple[int, ...]:
+        """Rows where some host port is taken, ascending."""
+        return tuple(sorted(self._ports_by_row.keys() | self._ports_here.keys()))
 
     def fork(self) -> "Snapshot":
         """A trial copy on which `place` may be called; the original never changes."""
-        raise NotImplementedError
+        copy = Snapshot(self._columns, self.requested.copy(), self._pods_by_row, self._ports_by_row)
+        copy.is_fork = True
+        copy._pods_here = dict(self._pods_here)
+        copy._ports_here = dict(self._ports_here)
+        return copy
 
     def place(self, pod: Pod, row: int) -> None:
         """Count `pod` as placed on `row` of this fork.  Raises ValueError on the frozen original."""
-        raise NotImplementedError
+        self._check_fork()
+        self.requested[row] = add_saturating(self.requested[row], self.request_of(pod))
+        self._remember(pod, row, host_ports(pod))
 
     def place_many(self, pods: tuple[Pod, ...], rows: Int32) -> None:
         """Place pods of one shape at once.  Shapes: rows [len(pods)]."""
-        raise NotImplementedError
+        self._check_fork()
+        if not pods:
+            return
+        request, ports = self.request_of(pods[0]), host_ports(pods[0])
+        for row, count in zip(*(a.tolist() for a in np.unique(rows, return_counts=True)), strict=True):
+            self.requested[row] = add_saturating(self.requested[row], multiply_saturating(request, count))
+        for pod, row in zip(pods, rows.tolist(), strict=True):
+            self._remember(pod, row, ports)
+
+    def _check_fork(self) -> None:
+        if not self.is_fork:
+            raise ValueError("this snapshot is frozen; place on a fork() of it")
+
+    def _remember(self, pod: Pod, row: int, ports: tuple[HostPort, ...]) -> None:
+        self._pods_here[row] = (*self._pods_here.get(row, ()), pod)
+        if ports:
+            self._ports_here[row] = self._ports_here.get(row, ()) + ports

@@ -30,7 +30,7 @@ def find_stuck(free: Int64, held: Int64, wanted: Sequence[Int64]) -> Bool:
     progress = True
     while progress:
         progress = False
-        for group in np.flatnonzero(stuck):
+        for group in np.flatnonzero(stuck).tolist():
             if _all_fit(left, wanted[group]):
                 left = left + held[group]
                 stuck[group] = False

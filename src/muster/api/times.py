@@ -1,0 +1,18 @@
+"""Kubernetes' time texts (RFC 3339, UTC, whole seconds) and seconds since the Unix epoch."""
+
+from datetime import UTC, datetime
+
+
+def parse_seconds(text: str | None) -> float:
+    """Seconds since the epoch; 0.0 for an absent or unreadable time."""
+    if not text:
+        return 0.0
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def format_seconds(seconds: float) -> str:
+    """The time as `metav1.Time` prints it: whole seconds, rounded down, with Z."""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,386 @@
+"""The one mutable picture of the cluster: nodes, and pods with the room they take.
+
+In come API objects as they are seen and what the scheduler assumes; out come descriptions of what changed,
+and frozen snapshots.  Changed only inside `Scheduler.handle`.  Next: `snapshot.py`.
+"""
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import numpy as np
+from msgspec import Struct
+
+from muster.api.core import Node, Pod
+from muster.api.quantity import INT64_MAX
+from muster.cluster.axes import add_saturating
+from muster.cluster.requests import Amounts, HostPort, host_ports, pod_requests
+from muster.cluster.snapshot import NodeColumns, Snapshot
+from muster.cluster.tables import NodeTable, allocatable_of
+from muster.cluster.topology import NodeLabels, NodeTaints
+
+PodKey = tuple[str, str]  # namespace, name; `framework.groups.ObjectKey` is one
+
+_GONE_REMEMBERED = 20_000
+_V = TypeVar("_V")
+_Array = TypeVar("_Array", bound=np.ndarray[Any, Any])
+
+
+class NodeChange(Struct, frozen=True):
+    """What an observed node changed; `stale` means it was older than what is known and changed nothing."""
+
+    old: Node | None
+    new: Node
+    allocatable_grew: bool = False
+    labels_changed: bool = False
+    taints_changed: bool = False  # spec.unschedulable too
+    stale: bool = False
+
+
+class PodChange(Struct, frozen=True):
+    """What an observed (or removed) pod changed.
+
+    `old` is the object known before under this key (of another uid, if the pod was replaced); `new` the
+    object known now (last known, if removed).  `freed`: some node has more room than before.  `assigned`:
+    the pod now takes room that nobody here had assumed for it.  `node_name`: where that was.
+    """
+
+    old: Pod | None
+    new: Pod
+    freed: bool = False
+    assigned: bool = False
+    node_name: str = ""
+    stale: bool = False
+
+
+class _Record:
+    """One pod as known: its object, and where it counts as placed ("" nowhere)."""
+
+    __slots__ = ("amounts", "assumed", "confirmed", "node_name", "pod", "ports")
+
+    def __init__(self, pod: Pod) -> None:
+        self.pod = pod
+        self.node_name = ""
+        self.assumed = False
+        self.confirmed = False
+        self.amounts: Amounts = {}
+        self.ports: tuple[HostPort, ...] = ()
+
+
+class ClusterState:
+    """Nodes by row, pods by key, room by node."""
+
+    def __init__(self) -> None:
+        self.table = NodeTable()
+        self._records: dict[PodKey, _Record] = {}
+        self._placed: dict[str, dict[PodKey, _Record]] = {}  # by node name, whether the node is known or not
+        self._gone_pods: dict[str, None] = {}
+        self._gone_nodes: dict[str, int] = {}
+        self._dirty_rows: set[int] = set()
+        self._columns: NodeColumns | None = None
+        self._labels: NodeLabels | None = None
+        self._taints: NodeTaints | None = None
+        self._pods_by_row: list[tuple[Pod, ...]] = []
+        self._ports_by_row: dict[int, tuple[HostPort, ...]] = {}
+        self._frozen: Snapshot | None = None
+
+    # ── nodes ────────────────────────────────────────────────────────────────────────────────────
+
+    def apply_node(self, node: Node) -> NodeChange:
+        """Take over a node as seen; an older version than the known one is ignored."""
+        name = node.metadata.name
+        old = self.node(name)
+        version = _version(node.metadata.resource_version)
+        if old is not None and _is_older(version, _version(old.metadata.resource_version)):
+            return NodeChange(old, old, stale=True)
+        gone_at = self._gone_nodes.get(node.metadata.uid)
+        if old is None and gone_at is not None and version is not None and version <= gone_at:
+            return NodeChange(None, node, stale=True)
+        self._widen_for(node)
+        row = self.table.put(node)
+        if old is None:
+            self._recount(row)
+        change = NodeChange(
+            old,
+            node,
+            allocatable_grew=_grew(old, node),
+            labels_changed=old is None or (old.metadata.labels or {}) != (node.metadata.labels or {}),
+            taints_changed=old is None
+            or (old.spec.taints or []) != (node.spec.taints or [])
+            or old.spec.unschedulable != node.spec.unschedulable,
+        )
+        self._columns = None
+        if change.labels_changed:
+            self._labels = None
+        if change.taints_changed:
+            self._taints = None
+        return change
+
+    def remove_node(self, name: str) -> Node | None:
+        """Forget a node; pods on it stay known and count again should the name come back."""
+        node = self.node(name)
+        if node is None:
+            return None
+        version = _version(node.metadata.resource_version)
+        if node.metadata.uid and version is not None:
+            _remember(self._gone_nodes, node.metadata.uid, version)
+        row = self.table.drop(name)
+        self._dirty_rows.add(row)
+        self._columns = None
+        self._labels = self._taints = None
+        return node
+
+    def node(self, name: str) -> Node | None:
+        """The node as last seen, or None."""
+        row = self.table.row_of.get(name)
+        return None if row is None else self.table.nodes[row]
+
+    # ── pods ─────────────────────────────────────────────────────────────────────────────────────
+
+    def apply_pod(self, pod: Pod) -> PodChange:
+        """Take over a pod as seen: it takes room if it is on a node (bound or assumed) and has not ended.
+
+        Older versions, and objects of a pod that has been removed, are ignored.
+        """
+        key = _key_of(pod)
+        record = self._records.get(key)
+        if self._is_stale(pod, record):
+            return PodChange(record.pod if record else None, record.pod if record else pod, stale=True)
+        old = record.pod if record else None
+        freed_on = ""
+        if record is not None and record.pod.metadata.uid != pod.metadata.uid:
+            freed_on = self._discard(key, record)
+            record = None
+        if record is None:
+            record = self._records[key] = _Record(pod)
+        before, had = record.node_name, record.amounts
+        if pod.spec.node_name:
+            record.assumed = record.confirmed = False
+        node_name = pod.spec.node_name or (before if record.assumed else "")
+        self._release(key, record)
+        record.pod = pod
+        if node_name and not pod.is_terminal:
+            self._take(key, record, node_name)
+        else:
+            record.assumed = record.confirmed = False
+        if before and (record.node_name != before or _is_less(record.amounts, had)):
+            freed_on = before
+        assigned = bool(record.node_name) and record.node_name != before
+        return PodChange(
+            old, pod, freed=bool(freed_on), assigned=assigned, node_name=freed_on or record.node_name
+        )
+
+    def remove_pod(self, key: PodKey, uid: str) -> PodChange | None:
+        """Forget a pod that is gone; None if this very pod is not known.  Its uid never comes back."""
+        if uid:
+            _remember(self._gone_pods, uid, None)
+        record = self._records.get(key)
+        if record is None or (uid and record.pod.metadata.uid != uid):
+            return None
+        freed_on = self._discard(key, record)
+        return PodChange(record.pod, record.pod, freed=bool(freed_on), node_name=freed_on)
+
+    def assume(self, pod: Pod, node_name: str) -> None:
+        """Count the pod as placed before the API agrees.  Raises ValueError if it is bound elsewhere."""
+        key = _key_of(pod)
+        record = self._records.get(key)
+        if record is not None and record.pod.metadata.uid != pod.metadata.uid:
+            self._discard(key, record)
+            record = None
+        if record is None:
+            record = self._records[key] = _Record(pod)
+        if record.pod.spec.node_name:
+            raise ValueError(f"pod {key[0]}/{key[1]} is bound to {record.pod.spec.node_name} already")
+        self._release(key, record)
+        record.assumed, record.confirmed = True, False
+        self._take(key, record, node_name)
+
+    def confirm(self, key: PodKey, uid: str) -> None:
+        """The bind was accepted: the assumption stands until the watch shows it or the pod is gone."""
+        record = self._records.get(key)
+        if record is not None and record.assumed and record.pod.metadata.uid == uid:
+            record.confirmed = True
+
+    def forget(self, key: PodKey, uid: str) -> None:
+        """The bind was refused: the room assumed for this pod is free again.  A bound pod is left alone."""
+        record = self._records.get(key)
+        if record is not None and record.assumed and record.pod.metadata.uid == uid:
+            self._release(key, record)
+            record.assumed = record.confirmed = False
+
+    def pod(self, key: PodKey) -> Pod | None:
+        """The pod as last seen, placed or not, or None."""
+        record = self._records.get(key)
+        return None if record is None else record.pod
+
+    def node_of(self, key: PodKey) -> str | None:
+        """Where the pod counts as placed, bound or assumed; None if nowhere (or ended)."""
+        record = self._records.get(key)
+        return record.node_name or None if record is not None else None
+
+    def is_assumed(self, key: PodKey) -> bool:
+        """Whether the pod's place is ours alone: no watch has shown it bound yet."""
+        record = self._records.get(key)
+        return record is not None and record.assumed
+
+    def pods_placed(self) -> Iterable[tuple[str, Pod]]:
+        """Every pod that takes room, with its node's name, known nodes or not."""
+        for node_name, records in self._placed.items():
+            for record in records.values():
+                yield node_name, record.pod
+
+    # ── snapshots ────────────────────────────────────────────────────────────────────────────────
+
+    def snapshot(self) -> Snapshot:
+        """The state now, frozen: the same object until something changes; only changed rows are rebuilt."""
+        if self._frozen is not None and not self._dirty_rows and self._columns is not None:
+            return self._frozen
+        count = len(self.table)
+        if self._columns is None:
+            self._columns = self._build_columns()
+        self._refresh_pods(count)
+        self._frozen = Snapshot(
+            self._columns,
+            _frozen_copy(self.table.requested[:count]),
+            tuple(self._pods_by_row),
+            self._ports_by_row,
+        )
+        self._dirty_rows.clear()
+        return self._frozen
+
+    def _build_columns(self) -> NodeColumns:
+        table, count = self.table, len(self.table)
+        nodes = tuple(table.nodes)
+        if self._labels is None:
+            self._labels = NodeLabels(nodes)
+        if self._taints is None:
+            self._taints = NodeTaints(nodes)
+        return NodeColumns(
+            axis=table.axis,
+            node_names=tuple(table.names),
+            nodes=nodes,
+            row_of_node=dict(table.row_of),
+            live=_frozen_copy(table.live[:count]),
+            allocatable=_frozen_copy(table.allocatable[:count]),
+            unschedulable=_frozen_copy(table.unschedulable[:count]),
+            labels=self._labels,
+            taints=self._taints,
+        )
+
+    def _refresh_pods(self, count: int) -> None:
+        """Rebuild the pod and port lists of the rows touched since the last snapshot."""
+        self._pods_by_row.extend([()] * (count - len(self._pods_by_row)))
+        ports_by_row = self._ports_by_row
+        for row in sorted(self._dirty_rows):
+            records = self._records_on(row)
+            self._pods_by_row[row] = tuple(record.pod for record in records)
+            ports = tuple(port for record in records for port in record.ports)
+            if ports or row in ports_by_row:
+                if ports_by_row is self._ports_by_row:
+                    ports_by_row = dict(ports_by_row)  # a snapshot may hold the old one
+                ports_by_row.pop(row, None)
+                if ports:
+                    ports_by_row[row] = ports
+        self._ports_by_row = ports_by_row
+
+    # ── room ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _take(self, key: PodKey, record: _Record, node_name: str) -> None:
+        record.node_name = node_name
+        record.amounts = pod_requests(record.pod)
+        record.ports = host_ports(record.pod)
+        self._placed.setdefault(node_name, {})[key] = record
+        row = self.table.row_of.get(node_name)
+        if row is not None:
+            request = self.table.axis.row(record.amounts)
+            self.table.requested[row] = add_saturating(self.table.requested[row], request)
+            self._dirty_rows.add(row)
+
+    def _release(self, key: PodKey, record: _Record) -> None:
+        node_name = record.node_name
+        if not node_name:
+            return
+        record.node_name = ""
+        here = self._placed[node_name]
+        del here[key]
+        if not here:
+            del self._placed[node_name]
+        row = self.table.row_of.get(node_name)
+        if row is None:
+            return
+        requested = self.table.requested[row]
+        if (requested == INT64_MAX).any():  # what was lost to saturation cannot be subtracted back
+            self._recount(row)
+        else:
+            requested -= self.table.axis.row(record.amounts)
+            self._dirty_rows.add(row)
+
+    def _recount(self, row: int) -> None:
+        """Add the row up from its pods."""
+        total = self.table.axis.row({})
+        for record in self._records_on(row):
+            total = add_saturating(total, self.table.axis.row(record.amounts))
+        self.table.requested[row] = total
+        self._dirty_rows.add(row)
+
+    def _records_on(self, row: int) -> list[_Record]:
+        if not self.table.live[row]:
+            return []
+        return list(self._placed.get(self.table.names[row], {}).values())
+
+    def _widen_for(self, node: Node) -> None:
+        axis = self.table.axis.with_names(allocatable_of(node))
+        if axis is not self.table.axis:
+            self.table.widen(axis)
+            for row in self.table.row_of.values():
+                self._recount(row)
+
+    def _discard(self, key: PodKey, record: _Record) -> str:
+        """Drop a record; returns the node that has more room now, or ""."""
+        node_name = record.node_name
+        self._release(key, record)
+        del self._records[key]
+        if record.pod.metadata.uid:
+            _remember(self._gone_pods, record.pod.metadata.uid, None)
+        return node_name
+
+    def _is_stale(self, pod: Pod, record: _Record | None) -> bool:
+        if pod.metadata.uid in self._gone_pods:
+            return True
+        return record is not None and _is_older(
+            _version(pod.metadata.resource_version), _version(record.pod.metadata.resource_version)
+        )
+
+
+def _key_of(pod: Pod) -> PodKey:
+    return (pod.metadata.namespace, pod.metadata.name)
+
+
+def _version(text: str) -> int | None:
+    """resourceVersions of one resource type compare as integers (KEP-5504); others are not compared."""
+    return int(text) if len(text) < 20 and text.isascii() and text.isdigit() else None
+
+
+def _is_older(version: int | None, known: int | None) -> bool:
+    return version is not None and known is not None and version < known
+
+
+def _grew(old: Node | None, new: Node) -> bool:
+    before = {} if old is None else allocatable_of(old)
+    return any(amount > before.get(name, 0) for name, amount in allocatable_of(new).items())
+
+
+def _is_less(amounts: Amounts, had: Amounts) -> bool:
+    return any(amounts.get(name, 0) < amount for name, amount in had.items())
+
+
+def _remember(memory: dict[str, _V], key: str, value: _V) -> None:
+    """Note down, forgetting the oldest of very many."""
+    memory[key] = value
+    if len(memory) > _GONE_REMEMBERED:
+        del memory[next(iter(memory))]
+
+
+def _frozen_copy(array: _Array) -> _Array:
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy

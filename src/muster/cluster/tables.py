@@ -1,0 +1,103 @@
+"""NodeTable: the growing columns behind the snapshots; one row per node.
+
+`state.py` is its only writer.  A node keeps its row for life; the row of a deleted node is dead until a
+new node takes it (lowest first), so the table is never longer than the most nodes there were at once.
+"""
+
+import heapq
+
+import numpy as np
+
+from muster.api.core import Node
+from muster.api.quantity import QuantityError, resource_amount
+from muster.base.arrays import Bool, Int64
+from muster.cluster.axes import ResourceAxis
+
+_ROWS_INITIAL = 64
+
+
+class NodeTable:
+    """Node rows and their amounts.
+
+    Shapes   live, unschedulable [capacity]; allocatable, requested [capacity, R]; only the first `len()`
+             rows mean anything.
+    Units    base units of the resource axis.
+    """
+
+    def __init__(self) -> None:
+        self.axis = ResourceAxis()
+        self.names: list[str] = []
+        self.nodes: list[Node | None] = []
+        self.row_of: dict[str, int] = {}
+        self.live: Bool = np.zeros(_ROWS_INITIAL, dtype=np.bool_)
+        self.unschedulable: Bool = np.zeros(_ROWS_INITIAL, dtype=np.bool_)
+        self.allocatable: Int64 = np.zeros((_ROWS_INITIAL, len(self.axis)), dtype=np.int64)
+        self.requested: Int64 = np.zeros((_ROWS_INITIAL, len(self.axis)), dtype=np.int64)
+        self._dead: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def put(self, node: Node) -> int:
+        """Write a node to its row, a dead or a new one; the axis must already have what it offers."""
+        name = node.metadata.name
+        row = self.row_of.get(name)
+        if row is None:
+            row = self._new_row(name)
+        self.nodes[row] = node
+        self.live[row] = True
+        self.unschedulable[row] = node.spec.unschedulable
+        self.allocatable[row] = self.axis.row(allocatable_of(node))
+        return row
+
+    def drop(self, name: str) -> int:
+        """Mark the node's row dead and empty.  Raises KeyError for an unknown node."""
+        row = self.row_of.pop(name)
+        self.nodes[row] = None
+        self.live[row] = False
+        self.unschedulable[row] = False
+        self.allocatable[row] = 0
+        self.requested[row] = 0
+        heapq.heappush(self._dead, row)
+        return row
+
+    def widen(self, axis: ResourceAxis) -> None:
+        """Take a longer axis; new columns start at zero (the caller fills `requested`)."""
+        extra = len(axis) - len(self.axis)
+        self.axis = axis
+        self.allocatable = np.pad(self.allocatable, ((0, 0), (0, extra)))
+        self.requested = np.pad(self.requested, ((0, 0), (0, extra)))
+        for row, node in enumerate(self.nodes):
+            if node is not None:
+                self.allocatable[row] = axis.row(allocatable_of(node))
+
+    def _new_row(self, name: str) -> int:
+        if self._dead:
+            row = heapq.heappop(self._dead)
+            self.names[row] = name
+        else:
+            row = len(self.names)
+            self.names.append(name)
+            self.nodes.append(None)
+            if row == len(self.live):
+                self._double()
+        self.row_of[name] = row
+        return row
+
+    def _double(self) -> None:
+        more = len(self.live)
+        self.live = np.pad(self.live, (0, more))
+        self.unschedulable = np.pad(self.unschedulable, (0, more))
+        self.allocatable = np.pad(self.allocatable, ((0, more), (0, 0)))
+        self.requested = np.pad(self.requested, ((0, more), (0, 0)))
+
+
+def allocatable_of(node: Node) -> dict[str, int]:
+    """Resource → amount in base units that the node gives to pods; an unreadable quantity counts as none."""
+    amounts: dict[str, int] = {}
+    for name, value in (node.status.allocatable or {}).items():
+        try:
+            amounts[name] = max(resource_amount(name, value), 0)
+        except QuantityError:
+            amounts[name] = 0
+    return amounts

@@ -1,0 +1,43 @@
+"""Which pods are alike: pods of one shape get the same answer from every plugin, so it is asked once.
+
+In comes a pod, out goes a key for dictionaries.  Next: `feasibility.py`.
+"""
+
+import msgspec
+
+from muster.api.core import Pod
+
+ShapeKey = bytes
+
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
+
+
+def shape_key(pod: Pod, *, metadata: bool = False) -> ShapeKey:
+    """Give a key that is equal only for pods with equal namespace and equal placement-relevant spec.
+
+    Everything in the spec that decides where a pod may go is included, and only what tells members of one
+    gang apart (name, index labels) is not.  For a node-wise plugin this is a promise: it looks at nothing
+    of the pod but spec and namespace.  One that also reads labels or annotations has `reads_metadata`
+    True, or no such attribute at all; the cycle then passes `metadata`.
+    """
+    spec = pod.spec
+    facts: list[object] = [
+        pod.metadata.namespace,
+        spec.node_name,
+        spec.scheduler_name,
+        spec.priority,
+        [(c.image, c.resources, c.ports) for c in spec.containers],
+        [(c.image, c.resources, c.ports, c.restart_policy) for c in spec.init_containers or ()],
+        spec.overhead,
+        spec.resources,
+        spec.node_selector,
+        spec.affinity,
+        spec.tolerations,
+        spec.topology_spread_constraints,
+        spec.volumes,
+        spec.resource_claims,
+        spec.host_network,
+    ]
+    if metadata:
+        facts += [pod.metadata.labels, pod.metadata.annotations]
+    return _ENCODER.encode(facts)

@@ -1,0 +1,99 @@
+"""NodeResourcesFit: a node must have room for all that a member asks for; how full it gets is the score."""
+
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from muster.api.core import Pod
+from muster.base.arrays import Bool, Float64, Int32, Int64
+from muster.cluster.axes import PODS
+from muster.cluster.requests import pod_requests
+from muster.cluster.snapshot import Snapshot
+from muster.cluster.tables import allocatable_of
+from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
+from muster.framework.points import NodeReason, NodeVerdict
+from muster.placement.capacity import members_per_node
+
+Strategy = Literal["most-allocated", "least-allocated"]
+
+
+class NodeResourcesFit:
+    """Room is allocatable minus what the pods there ask for, by resource, the count of pods included.
+
+    `strategy` most-allocated packs (the default: it keeps whole nodes free for the next gang),
+    least-allocated spreads.
+    """
+
+    name: ClassVar[str] = "NodeResourcesFit"
+    reads_metadata: ClassVar[bool] = False
+
+    def __init__(self, *, strategy: Strategy = "most-allocated") -> None:
+        if strategy not in ("most-allocated", "least-allocated"):
+            raise ValueError(f"strategy must be most-allocated or least-allocated, got {strategy!r}")
+        self.strategy = strategy
+
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+        feasible = np.ones(len(rows), dtype=np.bool_)
+        reasons: list[NodeReason] = []
+        request, free = snapshot.request_of(pod), snapshot.free_at(rows)
+        for column in _columns_asked(snapshot, request):
+            short: Bool = free[:, column] < request[column]
+            if short.any():
+                feasible &= ~short
+                hopeless = short & (snapshot.allocatable[rows, column] < request[column])
+                text = _text(snapshot.axis.names[column])
+                reasons += [
+                    NodeReason(rejected, text, resolvable=resolvable)
+                    for rejected, resolvable in ((short & ~hopeless, True), (hopeless, False))
+                    if rejected.any()
+                ]
+        for resource in snapshot.unknown_resources(pod):
+            feasible[:] = False
+            reasons.append(NodeReason(np.ones(len(rows), dtype=np.bool_), _text(resource), resolvable=False))
+        return NodeVerdict(feasible, tuple(reasons))
+
+    def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
+        return np.array([row], dtype=np.int32)
+
+    def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64:
+        offered = not snapshot.unknown_resources(pod)
+        feasible = np.full(len(rows), offered, dtype=np.bool_)
+        return members_per_node(snapshot.free_at(rows), snapshot.request_of(pod), feasible)
+
+    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
+        request = snapshot.request_of(pod)
+        columns = _columns_asked(snapshot, request)[1:] or _columns_asked(snapshot, request)
+        allocatable = snapshot.allocatable[rows][:, columns].astype(np.float64)
+        taken = snapshot.requested[rows][:, columns].astype(np.float64) + request[columns]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share: Float64 = np.where(allocatable > 0, taken / allocatable, 1.0).clip(0.0, 1.0).mean(axis=1)
+        return 100.0 * (share if self.strategy == "most-allocated" else 1.0 - share)
+
+    def hint_rules(self) -> tuple[HintRule, ...]:
+        return (
+            HintRule(Change.NODE_ADDED, _node_has_enough),
+            HintRule(Change.NODE_ALLOCATABLE_GREW, _node_has_enough),
+            HintRule(Change.POD_FREED),
+            HintRule(Change.POD_UPDATED),
+        )
+
+
+def _columns_asked(snapshot: Snapshot, request: Int64) -> list[int]:
+    """Columns asked for, "pods" first, as stock names its reasons."""
+    pods = snapshot.axis.column_of(PODS)
+    return [pods, *(column for column in np.flatnonzero(request).tolist() if column != pods)]
+
+
+def _text(resource: str) -> str:
+    return "Too many pods" if resource == PODS else f"Insufficient {resource}"
+
+
+def _node_has_enough(rejected: Rejected, event: ClusterEvent) -> Hint:
+    """A node on which no waiting pod would fit even if it were empty helps nobody."""
+    if event.node is None:
+        return Hint.QUEUE
+    offered = allocatable_of(event.node)
+    for pod in rejected.pods:
+        if all(amount <= offered.get(name, 0) for name, amount in pod_requests(pod).items()):
+            return Hint.QUEUE
+    return Hint.SKIP
