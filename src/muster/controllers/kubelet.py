@@ -122,7 +122,7 @@ class Kubelets(Reconciler):
         if short is not None:
             resource, message = short
             reason = f"OutOf{resource}"
-            status = {
+            status: dict[str, Any] = {
                 "phase": "Failed",
                 "reason": reason,
                 "message": f"Pod was rejected: {message}",
