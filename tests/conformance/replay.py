@@ -174,13 +174,12 @@ class Replayer:
             known = self._paths[named[1]]
             target = known["path"] + named[2]
         data = self._data(step, method, known)
-        headers = {"Accept": JSON}
-        if "accept" in step:
-            headers["Accept"] = _ACCEPTS.get(step["accept"], step["accept"])
+        accept = str(step.get("accept", JSON))
+        headers = {"Accept": _ACCEPTS.get(accept, accept)}
         if "auth" in step:
             headers["Authorization"] = step["auth"]
         headers |= step.get("headers") or {}
-        content_type = step.get("content", JSON)
+        content_type = str(step.get("content", JSON))
         if data is not None and content_type:
             headers["Content-Type"] = _CONTENT_TYPES.get(content_type, content_type)
         return WireRequest(method, urllib.parse.quote(target, safe=_UNRESERVED), data, headers)
@@ -194,8 +193,9 @@ class Replayer:
         if method in ("POST", "PUT") and "kind" in known and not step.get("bare") and isinstance(body, dict):
             base = {"apiVersion": known["apiVersion"], "kind": known["kind"]}
             if method == "POST" and "kind" not in body:
-                base = lay_over(base, known.get("body", {}))
-            body = lay_over(base, body) if method == "POST" and "kind" not in body else base | body
+                body = lay_over(lay_over(base, known.get("body", {})), body)
+            else:
+                body = base | body
         if "change" in step:
             body = lay_over(body, self._fill(step["change"]), nulls_delete=True)
         return json.dumps(body).encode()

@@ -1,0 +1,144 @@
+"""The cluster as the API tells it, for checkers: plain objects, and slow arithmetic of its own.
+
+Nothing here shares code with what it judges (`muster.cluster`, `muster.scheduling`).  Amounts are integers
+in thousandths of the unit, so that `500m` of CPU is 500.
+"""
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+Object = dict[str, Any]
+Amounts = dict[str, int]
+
+_THOUSANDTHS = {"m": 1, "Ki": 1000 * 2**10, "Mi": 1000 * 2**20, "Gi": 1000 * 2**30}
+_ENDED = ("Succeeded", "Failed")
+
+
+class ClusterView:
+    """Every node, pod and group at one moment, by name (of one namespace)."""
+
+    def __init__(self, nodes: Iterable[Object], pods: Iterable[Object], groups: Iterable[Object]) -> None:
+        self.nodes = {name_of(node): node for node in nodes}
+        self.pods = {name_of(pod): pod for pod in pods}
+        self.groups = {name_of(group): group for group in groups}
+
+    def members(self, group: str) -> list[Object]:
+        """Pods that name this group."""
+        return self._members.get(group, [])
+
+    @cached_property
+    def _members(self) -> dict[str, list[Object]]:
+        members: dict[str, list[Object]] = {}
+        for pod in self.pods.values():
+            members.setdefault(group_of(pod), []).append(pod)
+        return members
+
+    @cached_property
+    def pods_on(self) -> dict[str, list[Object]]:
+        """Pods that take room, by node name."""
+        pods_on: dict[str, list[Object]] = {}
+        for pod in self.pods.values():
+            if node_of(pod) and not has_ended(pod):
+                pods_on.setdefault(node_of(pod), []).append(pod)
+        return pods_on
+
+    @cached_property
+    def room_left(self) -> dict[str, Amounts]:
+        """By node name: allocatable less what the pods on it take; may be negative."""
+        rooms = {}
+        for name, node in self.nodes.items():
+            left = {key: amount(text) for key, text in (node["status"].get("allocatable") or {}).items()}
+            for pod in self.pods_on.get(name, []):
+                for resource, taken in requests_of(pod).items():
+                    left[resource] = left.get(resource, 0) - taken
+            rooms[name] = left
+        return rooms
+
+
+def amount(text: str | int) -> int:
+    """A quantity in thousandths (of the few suffixes that scenarios use)."""
+    for suffix, factor in _THOUSANDTHS.items():
+        if str(text).endswith(suffix):
+            return int(str(text).removesuffix(suffix)) * factor
+    return int(text) * 1000
+
+
+def requests_of(pod: Object) -> Amounts:
+    """What a pod takes: the sum of its containers, and one of `pods`."""
+    total = {"pods": 1000}
+    for container in pod["spec"]["containers"]:
+        for resource, text in ((container.get("resources") or {}).get("requests") or {}).items():
+            total[resource] = total.get(resource, 0) + amount(text)
+    return total
+
+
+def copies(rooms: Iterable[Amounts], request: Amounts) -> int:
+    """How many pods of one shape fit into these rooms."""
+    asked = {resource: wanted for resource, wanted in request.items() if wanted}
+    return sum(
+        max(0, min(room.get(resource, 0) // wanted for resource, wanted in asked.items())) for room in rooms
+    )
+
+
+def name_of(thing: Object) -> str:
+    """metadata.name."""
+    return str(thing["metadata"]["name"])
+
+
+def node_of(pod: Object) -> str:
+    """Where it is bound, "" when nowhere."""
+    return str(pod["spec"].get("nodeName") or "")
+
+
+def group_of(pod: Object) -> str:
+    """The group it names, "" when none."""
+    return str((pod["spec"].get("schedulingGroup") or {}).get("podGroupName") or "")
+
+
+def phase_of(pod: Object) -> str:
+    """status.phase."""
+    return str(pod["status"].get("phase") or "Pending")
+
+
+def has_ended(pod: Object) -> bool:
+    """Succeeded or Failed."""
+    return phase_of(pod) in _ENDED
+
+
+def is_leaving(thing: Object) -> bool:
+    """Whether its deletion has been asked for."""
+    return thing["metadata"].get("deletionTimestamp") is not None
+
+
+def is_gated(pod: Object) -> bool:
+    """Whether it has a scheduling gate."""
+    return bool(pod["spec"].get("schedulingGates"))
+
+
+def is_waiting(pod: Object) -> bool:
+    """Whether the scheduler has to place it."""
+    return not node_of(pod) and not has_ended(pod) and not is_leaving(pod)
+
+
+def is_placed(pod: Object) -> bool:
+    """Whether it counts toward minCount: bound and not failed, or succeeded."""
+    return phase_of(pod) == "Succeeded" or (bool(node_of(pod)) and phase_of(pod) != "Failed")
+
+
+def min_count_of(group: Object) -> int | None:
+    """minCount of a gang, None for the basic policy."""
+    gang = group["spec"]["schedulingPolicy"].get("gang")
+    return None if gang is None else int(gang["minCount"])
+
+
+def condition_of(thing: Object, type_: str) -> Object | None:
+    """Its condition of this type."""
+    conditions = (thing.get("status") or {}).get("conditions") or []
+    return next((each for each in conditions if each["type"] == type_), None)
+
+
+def takes_pods(node: Object) -> bool:
+    """Whether an ordinary pod may go there: not cordoned, no taint that keeps it off."""
+    taints = node["spec"].get("taints") or []
+    return not node["spec"].get("unschedulable") and all(t["effect"] == "PreferNoSchedule" for t in taints)
