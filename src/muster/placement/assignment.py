@@ -1,0 +1,165 @@
+"""Members → rows inside one placement.
+
+In come members in their order, a fork of the snapshot, the rows of the placement and a judge (the plugins of
+the profile, `framework/runner.py`); out go rows, and the fork has the members placed.  Two ways: members of
+one shape by counting capacity, and one by one with masks and scores that are asked again only for rows that
+an assignment could have changed.
+Axes: K rows of the placement, P members.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Protocol
+
+import numpy as np
+
+from muster.api.core import Pod
+from muster.base.arrays import Bool, Float64, Int32, Int64
+from muster.cluster.snapshot import Snapshot
+from muster.placement.scoring import best_first, find_best
+from muster.placement.shapes import ShapeKey
+
+UNPLACED = -1
+
+
+class Judged(Protocol):
+    """What all filters together say of some rows."""
+
+    @property
+    def feasible(self) -> Bool:
+        """[K] rows that every filter allows."""
+        ...
+
+
+class Judge(Protocol):
+    """The node-wise plugins of a profile as one; the meanings are those of `framework/points.py`."""
+
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Judged: ...
+
+    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64: ...
+
+    def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None: ...
+
+    def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64 | None: ...
+
+
+class _Shape:
+    """What is known of one shape: mask and score per row, and the assignments not yet looked at."""
+
+    __slots__ = ("feasible", "news", "score")
+
+    def __init__(self, feasible: Bool, score: Float64) -> None:
+        self.feasible = feasible
+        self.score = score
+        self.news: list[tuple[Pod, int]] = []
+
+
+class Assigner:
+    """Places members on a fork, one placement at a time; throw both away together."""
+
+    def __init__(self, fork: Snapshot, judge: Judge, rows: Int32) -> None:
+        self.fork = fork
+        self._judge = judge
+        self._rows = rows
+        self._index_of = {row: index for index, row in enumerate(rows.tolist())}
+        self._shapes: dict[ShapeKey, _Shape] = {}
+
+    def assign_one(self, pod: Pod, shape: ShapeKey, *, prefer: int | None = None) -> int | None:
+        """Place a member on the best row it fits on, or on `prefer` if it fits there; None if on none."""
+        known = self._known(pod, shape)
+        index = self._index_of.get(prefer) if prefer is not None else None
+        if index is None or not known.feasible[index]:
+            index = find_best(known.feasible, known.score)
+        if index is None:
+            return None
+        row = int(self._rows[index])
+        self.fork.place(pod, row)
+        self._tell(pod, [row])
+        return row
+
+    def assign_alike(self, pods: Sequence[Pod], shape: ShapeKey) -> Int32:
+        """Place members of one shape by counting: the best row is filled first, then the next best.
+
+        Only for profiles in which every filter that changes with assignments can count capacity.
+        Returns  [P] a row each; UNPLACED at the end for those that found no room.
+        """
+        known = self._known(pods[0], shape)
+        fits = self._judge.capacity(pods[0], self.fork, self._rows)
+        if fits is None:
+            return np.array([_or_unplaced(self.assign_one(pod, shape)) for pod in pods], dtype=np.int32)
+        chosen = self._rows[fill(np.where(known.feasible, fits, 0), known.score, len(pods))]
+        placed = tuple(pods[: len(chosen)])
+        self.fork.place_many(placed, chosen)
+        self._tell(pods[0], np.unique(chosen).tolist())
+        rows = np.full(len(pods), UNPLACED, dtype=np.int32)
+        rows[: len(chosen)] = chosen
+        return rows
+
+    def _known(self, pod: Pod, shape: ShapeKey) -> _Shape:
+        known = self._shapes.get(shape)
+        if known is None:
+            known = self._shapes[shape] = _Shape(*self._ask(pod, self._rows))
+        elif known.news:
+            self._catch_up(known, pod)
+        return known
+
+    def _ask(self, pod: Pod, rows: Int32) -> tuple[Bool, Float64]:
+        """Mask and score of these rows; rows that are not feasible are not scored."""
+        feasible = self._judge.filter(pod, self.fork, rows).feasible
+        score = np.zeros(len(rows), dtype=np.float64)
+        if feasible.any():
+            score[feasible] = self._judge.score(pod, self.fork, rows[feasible])
+        return feasible, score
+
+    def _catch_up(self, known: _Shape, pod: Pod) -> None:
+        """Judge again what the assignments since the last time could have changed, in one go."""
+        news, known.news = known.news, []
+        changed: set[int] = set()
+        for placed, row in news:
+            rows = self._judge.rows_changed(placed, row, pod, self.fork)
+            if rows is None:
+                known.feasible, known.score = self._ask(pod, self._rows)
+                return
+            changed.update(rows.tolist(), (row,))
+        indices = sorted(self._index_of[row] for row in changed if row in self._index_of)
+        if indices:
+            known.feasible[indices], known.score[indices] = self._ask(pod, self._rows[indices])
+
+    def _tell(self, placed: Pod, rows: Sequence[int]) -> None:
+        for known in self._shapes.values():
+            known.news += [(placed, row) for row in rows]
+
+
+def assign_members(
+    pods: Sequence[Pod], shapes: Sequence[ShapeKey], assigner: Assigner, *, count_alike: bool
+) -> Int32:
+    """Place members in their order; one that does not fit does not stop the others.
+
+    `count_alike`: neighbours of one shape may be placed by counting (`Assigner.assign_alike`).
+    Returns  [P] the row of each member, UNPLACED where there is none.
+    """
+    rows: list[Int32] = []
+    for shape, run in groupby(range(len(pods)), key=lambda i: shapes[i]):
+        alike = [pods[i] for i in run]
+        if count_alike and len(alike) > 1:
+            rows.append(assigner.assign_alike(alike, shape))
+        else:
+            found = [_or_unplaced(assigner.assign_one(pod, shape)) for pod in alike]
+            rows.append(np.array(found, dtype=np.int32))
+    return np.concatenate(rows) if rows else np.empty(0, dtype=np.int32)
+
+
+def fill(fits: Int64, score: Float64, count: int) -> Int64:
+    """Spread `count` like members over the rows, best row full before the next is begun.
+
+    Shapes   fits, score [K]; returns [≤ count] an index into them per member; fewer if there is no more room.
+    """
+    order = best_first(score)
+    order = order[fits[order] > 0]
+    take = np.minimum(fits[order], count)
+    take = np.minimum(take, np.maximum(count - (np.cumsum(take) - take), 0))
+    return np.repeat(order, take)
+
+
+def _or_unplaced(row: int | None) -> int:
+    return UNPLACED if row is None else row
