@@ -25,7 +25,7 @@ _CLOCK_SKEW = timedelta(hours=1)
 _LOOPBACK = ("localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 
 
-class Credentials(NamedTuple):
+class ServerIdentity(NamedTuple):
     """What a server needs to be trusted, and a client to be let in."""
 
     authority_pem: bytes
@@ -33,7 +33,7 @@ class Credentials(NamedTuple):
     token: str
 
 
-def make_credentials(names: tuple[str, ...] = ()) -> Credentials:
+def make_identity(names: tuple[str, ...] = ()) -> ServerIdentity:
     """Make a CA, a server certificate for loopback and `names` (host names or addresses), and a token."""
     authority_key = ec.generate_private_key(ec.SECP256R1())
     authority = _certificate("muster-ca", authority_key, "muster-ca", authority_key)
@@ -44,17 +44,17 @@ def make_credentials(names: tuple[str, ...] = ()) -> Credentials:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _load_chain(context, server, key)
     context.set_alpn_protocols(["http/1.1"])
-    return Credentials(_pem(authority), context, secrets.token_urlsafe(32))
+    return ServerIdentity(_pem(authority), context, secrets.token_urlsafe(32))
 
 
-def kubeconfig(credentials: Credentials, url: str) -> bytes:
+def kubeconfig(identity: ServerIdentity, url: str) -> bytes:
     """Give the kubeconfig text (JSON, which is YAML) that leads a client to `url` with the token."""
-    authority = base64.b64encode(credentials.authority_pem).decode()
+    authority = base64.b64encode(identity.authority_pem).decode()
     config = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "muster", "cluster": {"server": url, "certificate-authority-data": authority}}],
-        "users": [{"name": "admin", "user": {"token": credentials.token}}],
+        "users": [{"name": "admin", "user": {"token": identity.token}}],
         "contexts": [{"name": "muster", "context": {"cluster": "muster", "user": "admin"}}],
         "current-context": "muster",
         "preferences": {},

@@ -1,0 +1,47 @@
+"""`muster node stop|start NAME`: silence the simulated kubelet of a node of `muster up`, or wake it again.
+
+Only writes the annotation that `controllers/kubelet.py` and `controllers/node_lifecycle.py` look at: the node
+turns NotReady, is tainted, and its pods are evicted when their tolerations end.
+"""
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="Stop or start a simulated node of `muster up`.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Which node.")]
+Kubeconfig = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="How to reach the cluster.  [default: $KUBECONFIG, ~/.kube/config]"),
+]
+
+
+@app.command()
+def stop(name: Name, kubeconfig: Kubeconfig = None) -> None:
+    """Let the node's kubelet fall silent: NotReady, tainted, pods evicted after their tolerations."""
+    from muster.controllers.kubelet import STOPPED
+
+    asyncio.run(_annotate(name, STOPPED, kubeconfig))
+    print(f"node/{name} stopped")
+
+
+@app.command()
+def start(name: Name, kubeconfig: Kubeconfig = None) -> None:
+    """Wake the node's kubelet again."""
+    asyncio.run(_annotate(name, None, kubeconfig))
+    print(f"node/{name} started")
+
+
+async def _annotate(name: str, value: str | None, kubeconfig: str | None) -> None:
+    from muster.controllers.kubelet import KUBELET_ANNOTATION
+    from muster.runtime.client import ApiClient
+    from muster.runtime.clock import Clock
+    from muster.runtime.kubeconfig import find_access
+
+    patch = {"metadata": {"annotations": {KUBELET_ANNOTATION: value}}}
+    async with ApiClient(find_access(kubeconfig), now_s=Clock().now_s) as client:
+        await client.call(
+            "PATCH", f"/api/v1/nodes/{name}", patch, content_type="application/merge-patch+json"
+        )

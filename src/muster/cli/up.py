@@ -1,0 +1,145 @@
+"""`muster up`: a whole cluster in this process; API server, controllers, kubelets and scheduler.
+
+Reads the options, says what is wrong with them, and tells the user how to get in once the server answers.
+What runs is `runtime/embedded.py`.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from muster.base.errors import ConfigError
+
+if TYPE_CHECKING:
+    from muster.runtime.embedded import Address
+
+DEFAULT_NAMES = ("muster", "default-scheduler")
+
+
+def up(
+    nodes: Annotated[
+        str, typer.Option(metavar="N|FILE", help="How many nodes, or a file of Node manifests.")
+    ] = "3",
+    node_shape: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHAPE",
+            help="What each of N nodes offers.  [default: cpu=8,memory=64Gi,nvidia.com/gpu=1]",
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="N", help="Port to serve on; 0 takes a free one.")
+    ] = 0,
+    listen: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to serve on; only this machine unless said.")
+    ] = "127.0.0.1",
+    kubeconfig_out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where to write the kubeconfig once the server is ready.")
+    ] = Path("muster.kubeconfig"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON when ready.")] = False,
+    no_kubelets: Annotated[
+        bool, typer.Option("--no-kubelets", help="Nodes exist, but nothing runs on them.")
+    ] = False,
+    no_scheduler: Annotated[
+        bool, typer.Option("--no-scheduler", help="Leave the scheduler out; pods wait for one from outside.")
+    ] = False,
+    scheduler_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Whose pods to schedule; repeatable.  [default: muster, default-scheduler]"
+        ),
+    ] = None,
+) -> None:
+    """Start a Kubernetes 1.37 cluster with Muster in this process."""
+    names = tuple(scheduler_name or DEFAULT_NAMES)
+    manifests = read_nodes(nodes, node_shape)
+    check_kubeconfig_path(kubeconfig_out)
+    from muster.runtime.embedded import Plan, run
+
+    plan = Plan(
+        nodes=manifests,
+        host=listen,
+        port=port,
+        kubelets=not no_kubelets,
+        scheduler_names=() if no_scheduler else names,
+        kubeconfig=kubeconfig_out,
+    )
+
+    def say_ready(address: "Address") -> None:
+        if as_json:
+            facts = {"ready": True, "server": address.url, "kubeconfig": str(kubeconfig_out)}
+            print(json.dumps({**facts, "nodes": len(manifests), "schedulerNames": plan.scheduler_names}))
+        else:
+            print(_greeting(address.url, kubeconfig_out, len(manifests), plan.scheduler_names))
+        sys.stdout.flush()
+
+    run(plan, say_ready)
+
+
+def read_nodes(nodes: str, shape: str | None) -> list[dict[str, object]]:
+    """Give the Node objects that `--nodes` and `--node-shape` ask for.
+
+    Raises   ConfigError naming the option, or file, document and field, and the cure.
+    """
+    from muster.assembly.node_manifests import DEFAULT_SHAPE, nodes_from_shape, nodes_from_text
+
+    try:
+        count = int(nodes)
+    except ValueError:
+        if shape is not None:
+            hint = "leave it out, or give --nodes a number"
+            raise ConfigError("says nothing beside a file of nodes", path="--node-shape", hint=hint) from None
+        return nodes_from_text(_read(nodes), nodes)
+    return nodes_from_shape(count, DEFAULT_SHAPE if shape is None else shape)
+
+
+def _read(name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except OSError as error:
+        hint = "give a number of nodes, or a file of Node manifests"
+        raise ConfigError(error.strerror or str(error), path=f"--nodes: {name}", hint=hint) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError("not text in UTF-8", path=f"--nodes: {name}", hint="write it as YAML") from error
+
+
+def check_kubeconfig_path(path: Path) -> None:
+    """Make sure that writing `path` works and destroys nothing; an old file of ours is taken away.
+
+    Raises   ConfigError where the folder is missing or the file leads to some other cluster.
+    """
+    where = f"--kubeconfig-out: {path}"
+    if not path.parent.is_dir():
+        raise ConfigError("its folder does not exist", path=where, hint=f"make it: mkdir -p {path.parent}")
+    if path.is_dir():
+        raise ConfigError("is a folder", path=where, hint="give the name of a file")
+    if not path.exists():
+        return
+    if path.stat().st_size and not _is_ours(path):
+        raise ConfigError("exists and was not written by muster up", path=where, hint="choose another name")
+    path.unlink()
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+        return bool([entry["name"] for entry in config["clusters"]] == ["muster"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _greeting(url: str, kubeconfig: Path, node_count: int, scheduler_names: tuple[str, ...]) -> str:
+    return "\n".join(
+        [
+            "Muster is up: a Kubernetes 1.37 cluster in this process",
+            f"  server      {url}",
+            f"  kubeconfig  {kubeconfig}",
+            f"  nodes       {node_count}",
+            f"  scheduler   {', '.join(scheduler_names) or 'none'}",
+            f"try: kubectl --kubeconfig {kubeconfig} get nodes",
+            "stop with Ctrl-C",
+        ]
+    )

@@ -1,0 +1,97 @@
+"""Tests of cli/explain.py: what is said of a group, out of objects as an API server gives them."""
+
+from typing import Any
+
+import pytest
+
+from muster.base.errors import ConfigError
+from muster.cli.explain import lines_of, split_name
+from muster.cli.picture import take_picture
+from muster.framework.groups import ObjectKey
+
+Object = dict[str, Any]
+
+
+def explain(pods: list[Object], events: list[Object] | None = None, **status: Any) -> list[str]:
+    """Explain the gang default/g of two GPU workers on one node with one GPU."""
+    node = {"metadata": {"name": "n1"}, "status": {"allocatable": {"nvidia.com/gpu": "1", "pods": "9"}}}
+    group = {
+        "metadata": {"namespace": "default", "name": "g"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}, "priority": 7},
+        "status": status,
+    }
+    picture = take_picture([node], pods, [group])
+    return lines_of(picture.groups[ObjectKey("default", "g")], picture, events or [])
+
+
+def pod(name: str, node: str = "", phase: str = "Pending") -> Object:
+    requests = {"nvidia.com/gpu": "1"}
+    spec = {
+        "nodeName": node,
+        "schedulingGroup": {"podGroupName": "g"},
+        "containers": [{"resources": {"requests": requests}}],
+    }
+    metadata = {"namespace": "default", "name": name}
+    return {"metadata": metadata, "spec": spec, "status": {"phase": phase}}
+
+
+def test_a_waiting_gang_is_told_with_needs_and_room() -> None:
+    assert explain([pod("g-0"), pod("g-1")]) == [
+        "default/g  (gang, minCount 2, priority 7)  cannot run yet: 0 of 2 needed members have a node",
+        "  members    2: 2 waiting",
+        "  needs      2 nvidia.com/gpu more",
+        "  cluster    1 of 1 nvidia.com/gpu free on 1 nodes",
+    ]
+
+
+def test_a_gang_short_of_members_says_so() -> None:
+    assert "waits for members: 1 of 2 exist" in explain([pod("g-0")])[0]
+    assert explain([])[1] == "  members    none created yet"
+
+
+@pytest.mark.parametrize(
+    ("phase", "state"), [("Running", "can run: 2 placed of 2 needed"), ("Succeeded", "all members are done")]
+)
+def test_a_gang_that_got_what_it_needs_says_so(phase: str, state: str) -> None:
+    assert state in explain([pod("g-0", "n1", phase), pod("g-1", "n1", phase)])[0]
+
+
+def test_conditions_that_matter_are_shown() -> None:
+    conditions = [
+        {
+            "type": "PodGroupInitiallyScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": "why",
+        },
+        {"type": "Other", "status": "True", "reason": "X", "message": "y"},
+    ]
+    lines = explain([pod("g-0")], conditions=conditions)
+    assert "  PodGroupInitiallyScheduled=False Unschedulable: why" in lines
+    assert not any("Other" in line for line in lines)
+
+
+def test_a_deadlock_is_told() -> None:
+    assert "deadlock: default/g holds 1 nvidia.com/gpu" in explain([pod("g-0", "n1"), pod("g-1")])[-1]
+
+
+def test_the_latest_events_come_last_and_at_most_five() -> None:
+    events = [
+        {"eventTime": f"2026-01-01T00:00:0{second}Z", "type": "Warning", "reason": "R", "note": str(second)}
+        for second in (7, 3, 5, 1, 9, 8)
+    ]
+    shown = [line for line in explain([pod("g-0")], events) if line.startswith("  event")]
+    assert [line[-1] for line in shown] == ["3", "5", "7", "8", "9"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("a/b", ("a", "b")), ("b", ("default", "b"))], ids=["whole", "bare"]
+)
+def test_a_bare_name_is_in_the_default_namespace(text: str, expected: tuple[str, str]) -> None:
+    assert split_name(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "a/", "/b", "a/b/c"])
+def test_what_is_no_name_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="is not NAMESPACE/GROUP"):
+        split_name(text)

@@ -1,0 +1,88 @@
+"""Tests of cli/up.py: options become a plan, and every mistake in them is named before anything starts."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from muster.base.errors import ConfigError
+from muster.cli.up import check_kubeconfig_path, read_nodes
+
+
+def test_a_number_gives_nodes_of_the_default_shape() -> None:
+    nodes = read_nodes("2", None)
+    assert [node["metadata"]["name"] for node in nodes] == ["n1", "n2"]  # type: ignore[index]
+    assert nodes[0]["status"]["allocatable"]["nvidia.com/gpu"] == "1"  # type: ignore[index]
+
+
+def test_a_file_gives_its_nodes(tmp_path: Path) -> None:
+    file = tmp_path / "nodes.yaml"
+    file.write_text("apiVersion: v1\nkind: Node\nmetadata: {name: big}\nstatus: {capacity: {cpu: 64}}\n")
+    assert [node["metadata"]["name"] for node in read_nodes(str(file), None)] == ["big"]  # type: ignore[index]
+
+
+def test_a_mistake_in_the_file_names_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "nodes.yaml"
+    file.write_text("kind: Pod\n")
+    with pytest.raises(ConfigError, match=f"{file}: document 1: "):
+        read_nodes(str(file), None)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        pytest.param("nowhere.yaml", "--nodes: nowhere.yaml: No such file or directory", id="no-file"),
+        pytest.param("3.5", "--nodes: 3.5: No such file or directory", id="no-number"),
+        pytest.param("-3", "--nodes: must be between 0 and 100000, got -3", id="negative"),
+    ],
+)
+def test_nodes_that_are_neither_number_nor_file_are_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, nodes: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as caught:
+        read_nodes(nodes, None)
+    assert str(caught.value) == message
+    assert "file of Node manifests" in caught.value.hint
+
+
+def test_a_binary_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "nodes.bin"
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match="not text in UTF-8"):
+        read_nodes(str(file), None)
+
+
+def test_a_shape_beside_a_file_is_refused() -> None:
+    with pytest.raises(ConfigError, match="--node-shape: says nothing beside a file"):
+        read_nodes("nodes.yaml", "cpu=1")
+
+
+# ── where the kubeconfig goes ────────────────────────────────────────────────────────────────────
+
+
+def test_a_kubeconfig_of_another_cluster_is_not_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    path.write_text("apiVersion: v1\nkind: Config\nclusters: [{name: production}]\n")
+    with pytest.raises(ConfigError, match="was not written by muster up"):
+        check_kubeconfig_path(path)
+    assert path.exists()
+
+
+@pytest.mark.parametrize("text", ["", json.dumps({"clusters": [{"name": "muster"}]})], ids=["empty", "ours"])
+def test_an_old_kubeconfig_of_ours_is_taken_away(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    check_kubeconfig_path(path)
+    assert not path.exists()
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="its folder does not exist") as caught:
+        check_kubeconfig_path(tmp_path / "no" / "config")
+    assert "mkdir -p" in caught.value.hint
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is a folder"):
+        check_kubeconfig_path(tmp_path)
