@@ -125,6 +125,6 @@ class Controller(Protocol):
         """The time asked for by `Wake` has come."""
         ...
 
-    def failed(self, write: Write, code: int, message: str, now_s: float) -> Iterable[Ask]:
+    def failed(self, write: Write, code: int, message: str, view: View, now_s: float) -> Iterable[Ask]:
         """A write was refused; a wake with growing delay is the usual answer."""
         ...

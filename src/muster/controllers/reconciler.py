@@ -106,7 +106,7 @@ class Reconciler:
         if at_s is not None:
             yield Wake(at_s)
 
-    def failed(self, write: Write, code: int, message: str, now_s: float) -> Iterator[Ask]:
+    def failed(self, write: Write, code: int, message: str, view: View, now_s: float) -> Iterator[Ask]:
         """Look again later, unless it was an Event, or the object is gone (its own change tells)."""
         if write.kind == EVENTS or (code == 404 and write.verb != "create"):
             return
