@@ -1,0 +1,218 @@
+"""What would make members fit that do not fit now: the end of running groups, or more nodes.
+
+Pure arithmetic over snapshot columns: in come what members ask for and who holds what, out go the fewest
+endings and the fewest nodes.  Next: `explain.py`, which says it in words.
+Axes: N nodes, R resources, H nodes on which one group holds something.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+
+from muster.base.arrays import Bool, Int32, Int64
+from muster.cluster.axes import add_saturating
+from muster.placement.capacity import UNLIMITED, members_per_node
+
+_CHECKS_MAX = 2_000
+_CELLS_MAX = 20_000_000  # matrix cells looked at in one search: some tens of milliseconds
+_MODELS_MAX = 16
+
+
+class Ask(NamedTuple):
+    """Members of one shape that want a place.
+
+    `usable` [N]: rows that pass every rule but room.  `per_node_max`: 1 where host ports keep two apart, 0
+    where a resource is asked for that no node offers.
+    `can_grow`: whether a further node could take one (not if they name their node).
+    Shapes   request [R], with 1 of "pods"; usable [N].
+    Units    base units of the resource axis.
+    """
+
+    request: Int64
+    member_count: int
+    usable: Bool
+    per_node_max: int = UNLIMITED
+    can_grow: bool = True
+
+
+class RunningGroup(NamedTuple):
+    """What ends when this group (or lone pod) ends.
+
+    Shapes   rows [H], ascending, each once; requests [H, R] what it takes on each of them.
+    """
+
+    name: str
+    rows: Int32
+    requests: Int64
+
+
+def count_placeable(free: Int64, asks: Sequence[Ask]) -> int:
+    """How many of the members find room at once, shape after shape, lowest rows first.
+
+    Exact for one shape; for several on the safe side (a packing that exists may be missed).
+    Shapes   free [N, R], not written.
+    """
+    left = free
+    placed = 0
+    for position, ask in enumerate(asks):
+        fits = np.minimum(members_per_node(left, ask.request, ask.usable), ask.per_node_max)
+        before = np.cumsum(fits) - fits
+        take = np.clip(ask.member_count - before, 0, fits)
+        placed += int(take.sum())
+        if position < len(asks) - 1:
+            left = left - take[:, np.newaxis] * ask.request
+    return placed
+
+
+def find_fewest_endings(
+    free: Int64, asks: Sequence[Ask], needed: int, running: Sequence[RunningGroup]
+) -> tuple[str, ...] | None:
+    """The fewest running groups after whose end `needed` members fit; None if not even all of them do.
+
+    Among equally few the first by name.  Exact while the number of sets to look at is small; beyond that
+    grown greedily by who frees most and then thinned, so that no named group could be left out.
+    Shapes   free [N, R].
+    """
+    helpful = [group for group in sorted(running, key=lambda g: g.name) if _touches(group, asks)]
+    search = _Search(free, asks, helpful)
+    everyone = tuple(range(len(helpful)))
+    if search.placeable(everyone) < needed:
+        return None
+    for size in range(len(helpful) + 1):
+        if search.checks + comb(len(helpful), size) > search.checks_max:
+            break
+        for chosen in combinations(everyone, size):
+            if search.placeable(chosen) >= needed:
+                return tuple(helpful[index].name for index in chosen)
+    return tuple(helpful[index].name for index in _grow_and_thin(search, needed))
+
+
+class _Search:
+    """Counts what fits after some of the groups have ended, and how often it was asked."""
+
+    def __init__(self, free: Int64, asks: Sequence[Ask], groups: Sequence[RunningGroup]) -> None:
+        self.groups = groups
+        self.checks = 0
+        self._known: dict[tuple[int, ...], int] = {}
+        self.checks_max = min(_CHECKS_MAX, _CELLS_MAX // max(free.size * len(asks), 1))
+        self._free = free
+        self._asks = asks
+        if len(asks) == 1:
+            fits = members_per_node(free, asks[0].request, asks[0].usable)
+            self._fits = np.minimum(fits, asks[0].per_node_max)
+            self._total = int(self._fits.sum())
+
+    def placeable(self, chosen: Sequence[int]) -> int:
+        """How many members fit once these groups (by index, ascending) have ended."""
+        key = tuple(chosen)
+        if key not in self._known:
+            self.checks += 1
+            self._known[key] = self._count(key)
+        return self._known[key]
+
+    def _count(self, chosen: tuple[int, ...]) -> int:
+        if len(self._asks) == 1:
+            return self._count_one_shape(chosen, self._asks[0])
+        free = self._free.copy()
+        for index in chosen:
+            group = self.groups[index]
+            free[group.rows] = _plus(free[group.rows], group.requests)
+        return count_placeable(free, self._asks)
+
+    def _count_one_shape(self, chosen: tuple[int, ...], ask: Ask) -> int:
+        """The same for one shape, looking only at the rows where something ends."""
+        if not chosen:
+            return min(self._total, ask.member_count)
+        groups = [self.groups[index] for index in chosen]
+        rows = np.unique(np.concatenate([group.rows for group in groups]))
+        free = self._free[rows]
+        for group in groups:
+            here = np.searchsorted(rows, group.rows)
+            free[here] = _plus(free[here], group.requests)
+        fits = np.minimum(members_per_node(free, ask.request, ask.usable[rows]), ask.per_node_max)
+        return min(self._total - int(self._fits[rows].sum()) + int(fits.sum()), ask.member_count)
+
+
+def _grow_and_thin(search: _Search, needed: int) -> list[int]:
+    """Add whoever frees most until it is enough, then leave out who is not needed, last name first."""
+    chosen: list[int] = []
+    gains = [search.placeable([index]) for index in range(len(search.groups))]
+    for index in sorted(range(len(gains)), key=lambda i: (-gains[i], i)):
+        chosen = sorted([*chosen, index])
+        if search.placeable(chosen) >= needed:
+            break
+    for index in sorted(chosen, reverse=True):
+        without = [other for other in chosen if other != index]
+        if search.placeable(without) >= needed:
+            chosen = without
+    return chosen
+
+
+def _touches(group: RunningGroup, asks: Sequence[Ask]) -> bool:
+    """Whether its end frees something that some ask wants on a node it may use."""
+    return any(
+        (group.requests[ask.usable[group.rows]][:, ask.request > 0] > 0).any()
+        for ask in asks
+        if group.rows.size
+    )
+
+
+def _plus(free: Int64, held: Int64) -> Int64:
+    """Give back; `free` may be negative, so only sums that start positive can leave the range of int64."""
+    return np.where(free > 0, add_saturating(np.maximum(free, 0), held), free + held)
+
+
+def find_fewest_nodes(
+    free: Int64, allocatable: Int64, live: Bool, asks: Sequence[Ask], needed: int
+) -> tuple[int, int] | None:
+    """How many more nodes like an existing one would be enough, and the row of that one.
+
+    The kind that needs fewest wins, the lowest row on a tie; None if no number of any kind is enough.
+    Nodes are of one kind if they offer the same and the same members may use them.
+    Shapes   free, allocatable [N, R]; live [N].
+    """
+    best: tuple[int, int] | None = None
+    for row in _models(allocatable, live, asks):
+        most = best[0] - 1 if best is not None else needed  # each new node takes at least one member
+        count = _count_nodes(free, allocatable[row], row, asks, needed, most)
+        if count is not None:
+            best = (count, row)
+    return best
+
+
+def _models(allocatable: Int64, live: Bool, asks: Sequence[Ask]) -> list[int]:
+    """The lowest row of each kind of node on which a member of some ask fits when it is empty."""
+    growing = [ask for ask in asks if ask.can_grow and ask.per_node_max > 0]
+    fits = np.zeros(len(live), dtype=np.bool_)
+    for ask in growing:
+        fits |= ask.usable & (allocatable >= ask.request).all(axis=1)
+    kinds: dict[tuple[bytes, tuple[bool, ...]], int] = {}
+    for row in np.flatnonzero(fits & live).tolist():
+        kind = (allocatable[row].tobytes(), tuple(bool(ask.usable[row]) for ask in growing))
+        kinds.setdefault(kind, row)
+    return list(kinds.values())[:_MODELS_MAX]
+
+
+def _count_nodes(
+    free: Int64, like: Int64, row: int, asks: Sequence[Ask], needed: int, most: int
+) -> int | None:
+    """The fewest nodes like this row, 1..most, that are enough; None if even `most` are not."""
+
+    def is_enough(extra: int) -> bool:
+        room = np.concatenate([free, np.broadcast_to(like, (extra, len(like)))])
+        grown = [
+            ask._replace(usable=np.append(ask.usable, np.full(extra, ask.usable[row] and ask.can_grow)))
+            for ask in asks
+        ]
+        return count_placeable(room, grown) >= needed
+
+    if most < 1 or not is_enough(most):
+        return None
+    low, high = 1, most
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle + 1, high)
+    return low
