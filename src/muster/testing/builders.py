@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from muster.api.codec import decode_object
 from muster.api.core import (
     Affinity,
     Container,
@@ -87,7 +88,7 @@ def make_pod(
         "spec": {**fields, **{_camel(key): value for key, value in spec.items()}},
         "status": {"phase": phase or ("Running" if node else "Pending")},
     }
-    return msgspec.convert(msgspec.to_builtins(manifest), Pod)
+    return decode_object(msgspec.to_builtins(manifest), Pod)
 
 
 def make_node(
@@ -121,7 +122,7 @@ def make_node(
             "conditions": [{"type": "Ready", "status": "True"}],
         },
     }
-    return msgspec.convert(msgspec.to_builtins(manifest), Node)
+    return decode_object(msgspec.to_builtins(manifest), Node)
 
 
 def make_group(
