@@ -1,4 +1,4 @@
-"""JSON ↔ the typed views of `core.py`, `scheduling.py`, …
+"""JSON → the typed views of `core.py`, `scheduling.py`, …
 
 In comes text or a plain dict as the API has it; out goes a typed object, or an `ObjectInvalid` that names the
 place.  Unknown fields are ignored on the way in: whoever must keep them works on the plain dict.
@@ -35,31 +35,9 @@ def decode_object(raw: bytes | str | dict[str, Any], kind: type[T]) -> T:
         raise ObjectInvalid(f"{kind.__name__}: {error}") from error
 
 
-def encode_object(value: msgspec.Struct) -> dict[str, Any]:
-    """The plain JSON form of a typed object, without the fields that say nothing (null, or the default "")."""
-    plain = msgspec.to_builtins(value)
-    assert isinstance(plain, dict)
-    return _without_empty(plain)
-
-
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_nulls(part) for key, part in value.items() if part is not None}
     if isinstance(value, list):
         return [_without_nulls(part) for part in value]
     return value
-
-
-def _without_empty(value: dict[str, Any]) -> dict[str, Any]:
-    """Drop nulls and empty strings in fields; values inside lists, and empty lists, stay."""
-    kept: dict[str, Any] = {}
-    for key, part in value.items():
-        if part is None or part == "":
-            continue
-        if isinstance(part, dict):
-            kept[key] = _without_empty(part)
-        elif isinstance(part, list):
-            kept[key] = [_without_empty(item) if isinstance(item, dict) else item for item in part]
-        else:
-            kept[key] = part
-    return kept
