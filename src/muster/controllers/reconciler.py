@@ -18,7 +18,7 @@ Key = tuple[str, ...]
 
 RETRY_S_INITIAL = 0.1
 RETRY_S_MAX = 60.0
-KEYS_PER_CALL_MAX = 100
+KEYS_PER_CALL_MAX = 20
 
 
 class DueKeys:

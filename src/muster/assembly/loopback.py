@@ -1,0 +1,113 @@
+"""A scheduler attached to the server in this process: changes become its events, its effects requests.
+
+In come changes of nodes, pods and groups; out go requests, and their answers come back as outcomes.
+Which request an effect is stands in `requests.py`.  Next: `embedded.py`, which decides the order.
+"""
+
+import itertools
+from collections.abc import Callable
+from typing import Protocol
+
+from muster.apiserver.exchange import Request, Response
+from muster.assembly.requests import Call, WireEffect, request_of
+from muster.controllers.ports import NODES, POD_GROUPS, PODS, Kind, Seen
+from muster.dialects.native import event_of
+from muster.framework.ports import (
+    BindDone,
+    BindFailed,
+    BindPod,
+    Effect,
+    Event,
+    RecordEvent,
+    WakeAt,
+    WriteFailed,
+)
+
+WATCHED = (NODES, POD_GROUPS, PODS)  # in the order a scheduler is first shown them
+
+Send = Callable[[Call, str, float], Response]
+Whereabouts = Callable[[str, str], tuple[str, str] | None]
+
+
+class Reactor(Protocol):
+    """A scheduler: events in, effects out."""
+
+    def handle(self, event: Event, now_s: float) -> list[Effect]:
+        """Take one event and say what should be done about it, in order."""
+        ...
+
+
+class Loopback:
+    """One scheduler, its timer, and the performer of its effects.
+
+    `send` performs a request as a user; `whereabouts` tells uid and node of a pod by namespace and name.
+    """
+
+    def __init__(
+        self, scheduler: Reactor, send: Send, whereabouts: Whereabouts, *, listed_revision: int
+    ) -> None:
+        self.scheduler = scheduler
+        self.listed_revision = listed_revision
+        self.wake_s: float | None = None
+        self.dropped_events = 0
+        self._send = send
+        self._whereabouts = whereabouts
+        self._sequence = itertools.count()
+
+    def deliver(self, event: Event, now_s: float) -> list[WireEffect]:
+        """Tell the scheduler, keep its timer, and give the effects that need a request."""
+        wire: list[WireEffect] = []
+        for effect in self.scheduler.handle(event, now_s):
+            if isinstance(effect, WakeAt):
+                self.wake_s = effect.at_s
+            else:
+                wire.append(effect)
+        return wire
+
+    def perform(self, effect: WireEffect, now_s: float) -> Event | None:
+        """Send the request of an effect; give the outcome that the scheduler is to be told."""
+        call = request_of(effect, now_s=now_s, sequence=next(self._sequence))
+        user = "system:kube-scheduler"
+        response = self._send(call, user, now_s)
+        if isinstance(effect, BindPod):
+            return self._binding_outcome(effect, response)
+        if response.status < 400:
+            return None
+        if isinstance(effect, RecordEvent):
+            self.dropped_events += 1
+            return None
+        return WriteFailed(effect, response.status, _status(response)[1])
+
+    def _binding_outcome(self, effect: BindPod, response: Response) -> Event:
+        if response.status < 400:
+            return BindDone(effect.key, effect.uid, effect.node_name)
+        if self._whereabouts(*effect.key) == (effect.uid, effect.node_name):
+            return BindDone(effect.key, effect.uid, effect.node_name)
+        reason, message = _status(response)
+        return BindFailed(effect.key, effect.uid, effect.node_name, response.status, reason, message)
+
+
+def is_watched(kind: Kind) -> bool:
+    """Whether schedulers are told of this kind."""
+    return kind in WATCHED
+
+
+def event_of_change(change: Seen) -> Event:
+    """The event that tells a scheduler of a change.  Raises ObjectInvalid if the object cannot be read."""
+    return event_of(change.kind.resource, change.object, gone=change.after is None)
+
+
+def _status(response: Response) -> tuple[str, str]:
+    body = response.object or {}
+    return str(body.get("reason") or ""), str(body.get("message") or "")
+
+
+def as_request(call: Call, user: str) -> Request:
+    """A call as the server takes it from somebody in this process."""
+    return Request(
+        method=call.method,
+        path=call.path,
+        headers={"content-type": call.content_type, "user-agent": user},
+        body=call.body,
+        user=user,
+    )
