@@ -20,12 +20,18 @@ class Change(Enum):
     POD_ASSIGNED = auto()  # somebody else's pod appeared on a node
     POD_ADDED = auto()  # an unscheduled member appeared
     POD_UPDATED = auto()  # an unscheduled member changed (gates, labels, requests)
+    POD_REMOVED = auto()  # an unscheduled member went away
     GROUP_ADDED = auto()
     GROUP_CHANGED = auto()
 
 
 class ClusterEvent(Struct, frozen=True):
-    """One change with the objects it is about (after; `old_node` before, where a hint may compare)."""
+    """One change with the objects it is about (after; `old_node` before, where a hint may compare).
+
+    POD_FREED comes with the pod as it was and the node that has more room.  Changes of unscheduled pods and
+    of groups (the last five) are told only to the entity they are about, and always wake it: no rule is
+    asked.
+    """
 
     change: Change
     node: Node | None = None

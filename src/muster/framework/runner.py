@@ -1,0 +1,231 @@
+"""Runs the plugins of a profile at each extension point, and names the one that said no.
+
+A plugin that raises becomes a `PluginError` that names plugin, point and entity.  The stopwatch is given
+from outside: the real one in the runtime, one that always says zero in the simulator.  Next:
+`scheduling/cycle.py`, which asks.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from muster.api.core import Pod
+from muster.base.arrays import Bool, Float64, Int32, Int64
+from muster.base.errors import ConfigError, PluginError
+from muster.cluster.snapshot import Snapshot
+from muster.framework.events import HintRule
+from muster.framework.groups import Group, UnsupportedField
+from muster.framework.points import (
+    Capacity,
+    Entity,
+    Filter,
+    Hints,
+    MemberCheck,
+    NodeReason,
+    PlacementFeasible,
+    PreEnqueue,
+    QueueSort,
+    Score,
+)
+from muster.framework.status import Status, Verdict
+
+Stopwatch = Callable[[], float]
+Point = TypeVar("Point")
+
+_SEVERITY = {
+    Verdict.SUCCESS: 0,
+    Verdict.WAIT: 1,
+    Verdict.UNSCHEDULABLE: 2,
+    Verdict.UNRESOLVABLE: 3,
+    Verdict.ERROR: 4,
+}
+
+
+class NamedReason(Struct, frozen=True):
+    """A filter's reason and the plugin that gave it."""
+
+    plugin: str
+    reason: NodeReason
+
+
+class Filtered(Struct, frozen=True):
+    """What all filters together say of some rows.  Shapes: feasible [K], each reason's mask [K]."""
+
+    feasible: Bool
+    reasons: tuple[NamedReason, ...]
+
+
+class Weighted(Struct, frozen=True):
+    """A plugin of a profile with the weight of its score."""
+
+    plugin: Any
+    weight: float = 1.0
+
+
+def zero_stopwatch() -> float:
+    """A stopwatch that stands still, for simulations."""
+    return 0.0
+
+
+class Runner:
+    """The plugins of one profile, sorted by the points they serve, in the order of the profile."""
+
+    def __init__(self, plugins: Sequence[Weighted], *, stopwatch: Stopwatch = zero_stopwatch) -> None:
+        self.stopwatch = stopwatch
+        self.names = tuple(weighted.plugin.name for weighted in plugins)
+        for name in self.names:
+            if self.names.count(name) > 1:
+                raise ConfigError(f"plugin {name!r} is given twice", path="plugins")
+        everything = [weighted.plugin for weighted in plugins]
+        sorts = _serving(QueueSort, everything)  # type: ignore[type-abstract]
+        if len(sorts) != 1:
+            found = ", ".join(plugin.name for plugin in sorts) or "none"
+            raise ConfigError(
+                f"a profile needs exactly one plugin that sorts the queue, got {found}", path="plugins"
+            )
+        self._queue_sort = sorts[0]
+        self._pre_enqueue = _serving(PreEnqueue, everything)  # type: ignore[type-abstract]
+        self._member_checks = _serving(MemberCheck, everything)  # type: ignore[type-abstract]
+        self.filters = tuple(_serving(Filter, everything))  # type: ignore[type-abstract]
+        self._capacities = _serving(Capacity, everything)  # type: ignore[type-abstract]
+        self._scores = [
+            (weighted.plugin, weighted.weight) for weighted in plugins if isinstance(weighted.plugin, Score)
+        ]
+        self._feasible = _serving(PlacementFeasible, everything)  # type: ignore[type-abstract]
+        self._rules: dict[str, tuple[HintRule, ...]] = {
+            plugin.name: tuple(plugin.hint_rules())
+            for plugin in _serving(Hints, everything)  # type: ignore[type-abstract]
+        }
+
+    def sort_key(self, entity: Entity) -> tuple[float, ...]:
+        """Where in the active queue the entity stands."""
+        with _blamed(self._queue_sort.name, "sort_key", entity.name):
+            return self._queue_sort.sort_key(entity)
+
+    def rules_of(self, plugin: str) -> tuple[HintRule, ...]:
+        """The hint rules of a plugin; none for a name that is no plugin of this profile."""
+        return self._rules.get(plugin, ())
+
+    def pre_enqueue(
+        self, entity: str, group: Group | None, *, waiting: tuple[Pod, ...], placed: int
+    ) -> Status:
+        """The first verdict that holds the entity back, else success."""
+        for plugin in self._pre_enqueue:
+            with _blamed(plugin.name, "pre_enqueue", entity):
+                status = plugin.pre_enqueue(group, waiting=waiting, placed=placed)
+            if not status.ok:
+                return replace(status, plugin=plugin.name)
+        return Status.success()
+
+    def unsupported(self, pod: Pod) -> tuple[tuple[str, UnsupportedField], ...]:
+        """What the pod asks for that is not built, with the plugin that says so."""
+        found = []
+        for plugin in self._member_checks:
+            with _blamed(plugin.name, "unsupported", pod.metadata.name):
+                found += [(plugin.name, field) for field in plugin.unsupported(pod)]
+        return tuple(found)
+
+    def placement_feasible(self, group: Group, *, assigned: int, remaining: int) -> Status:
+        """The most severe verdict of all plugins on a group so far."""
+        worst = Status.success()
+        for plugin in self._feasible:
+            with _blamed(plugin.name, "placement_feasible", str(group.key)):
+                status = plugin.placement_feasible(group, assigned=assigned, remaining=remaining)
+            if _SEVERITY[status.verdict] > _SEVERITY[worst.verdict]:
+                worst = replace(status, plugin=plugin.name)
+        return worst
+
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Filtered:
+        """Ask every filter about these rows; a row is feasible when all say so."""
+        feasible = np.ones(rows.shape, dtype=np.bool_)
+        reasons: list[NamedReason] = []
+        for plugin in self.filters:
+            with _blamed(plugin.name, "filter", pod.metadata.name):
+                verdict = plugin.filter(pod, snapshot, rows)
+            feasible &= verdict.feasible
+            reasons += [NamedReason(plugin.name, reason) for reason in verdict.reasons]
+        return Filtered(feasible, tuple(reasons))
+
+    def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
+        """Rows to judge again for `pod` after `placed` took `row`, ascending; None: all of them."""
+        changed: set[int] = set()
+        for plugin in self.filters:
+            with _blamed(plugin.name, "rows_changed", pod.metadata.name):
+                rows = plugin.rows_changed(placed, row, pod, snapshot)
+            if rows is None:
+                return None
+            changed.update(rows.tolist())
+        return np.array(sorted(changed), dtype=np.int32)
+
+    def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64 | None:
+        """Copies of `pod` per row by every plugin that counts [K]; None when no plugin does."""
+        least: Int64 | None = None
+        for plugin in self._capacities:
+            with _blamed(plugin.name, "capacity", pod.metadata.name):
+                count = plugin.capacity(pod, snapshot, rows)
+            least = count if least is None else np.minimum(least, count)
+        return least
+
+    @property
+    def reads_metadata(self) -> bool:
+        """Whether some node-wise plugin looks at labels or annotations: then they are part of a shape."""
+        node_wise = (*self.filters, *(plugin for plugin, _ in self._scores))
+        return any(getattr(plugin, "reads_metadata", True) for plugin in node_wise)
+
+    def usable(self, pod: Pod, snapshot: Snapshot) -> Bool:
+        """[N] live rows that pass every filter whose answer does not change with what is placed."""
+        usable = snapshot.live.copy()
+        rows = snapshot.live_rows()
+        for plugin in self.filters:
+            if rows.size and self._changes_with_placing(plugin, pod, snapshot, rows):
+                continue
+            with _blamed(plugin.name, "filter", pod.metadata.name):
+                usable[rows] &= plugin.filter(pod, snapshot, rows).feasible
+        return usable
+
+    def can_count(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> bool:
+        """Whether copies of `pod` may be placed by counting.
+
+        True when a plugin counts and no filter that does not count changes its mind after a copy is placed.
+        """
+        if not self._capacities or not rows.size:
+            return False
+        counting = {plugin.name for plugin in self._capacities}
+        return not any(
+            plugin.name not in counting and self._changes_with_placing(plugin, pod, snapshot, rows)
+            for plugin in self.filters
+        )
+
+    @staticmethod
+    def _changes_with_placing(plugin: Filter, pod: Pod, snapshot: Snapshot, rows: Int32) -> bool:
+        """Whether the filter may answer otherwise for `pod` after a copy of it was placed."""
+        with _blamed(plugin.name, "rows_changed", pod.metadata.name):
+            changed = plugin.rows_changed(pod, int(rows[0]), pod, snapshot)
+        return changed is None or changed.size > 0
+
+    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
+        """Weighted sum of all scores, higher is better.  Shapes: [K] → [K]."""
+        total = np.zeros(rows.shape, dtype=np.float64)
+        for plugin, weight in self._scores:
+            with _blamed(plugin.name, "score", pod.metadata.name):
+                total += weight * plugin.score(pod, snapshot, rows)
+        return total
+
+
+def _serving(point: type[Point], plugins: Sequence[object]) -> list[Point]:
+    return [plugin for plugin in plugins if isinstance(plugin, point)]
+
+
+@contextmanager
+def _blamed(plugin: str, point: str, entity: str) -> Iterator[None]:
+    """Turn whatever a plugin raises into a PluginError: third parties' code may raise anything."""
+    try:
+        yield
+    except PluginError:
+        raise
+    except Exception as error:
+        raise PluginError(plugin=plugin, point=point, entity=entity, error=error) from error

@@ -1,0 +1,186 @@
+"""From a decision to bound pods: asking for bindings, and what becomes of them.
+
+Members are assumed when the binding is asked for, confirmed when the API accepts it, and forgotten when it
+refuses (only the refused member; the others stay).  In come placements of a cycle and outcomes; out go
+`BindPod`, events and conditions.  Next: `scheduler.py`.
+"""
+
+from collections.abc import Iterable
+
+from muster.api.core import Pod
+from muster.api.meta import Condition
+from muster.framework.events import Change, ClusterEvent, Rejected
+from muster.framework.groups import ObjectKey
+from muster.framework.ports import BindDone, BindFailed, BindPod, Effect, ObjectReference, RecordEvent
+from muster.scheduling.books import Books
+from muster.scheduling.conditions import INITIALLY_SCHEDULED, shorten
+from muster.scheduling.inflight import UNCONFIRMED_S_MAX, Binding
+from muster.scheduling.members import Member, Stage
+from muster.scheduling.queue import Refusal
+from muster.scheduling.waiting import Wait, say_scheduled, waiting_condition
+
+SCHEDULER_ERROR = "SchedulerError"
+
+
+def bind(books: Books, placements: Iterable[tuple[Member, str]], attempt: int, now_s: float) -> list[Effect]:
+    """Assume the members on their nodes and ask for their bindings."""
+    effects: list[Effect] = []
+    for member, node_name in placements:
+        books.state.assume(member.pod, node_name)
+        books.members.assume(member, node_name)
+        binding = Binding(
+            key=member.key,
+            uid=member.pod.metadata.uid,
+            node_name=node_name,
+            scheduler_name=member.pod.spec.scheduler_name,
+            group=member.group,
+            attempt=attempt,
+            since_s=now_s,
+        )
+        books.inflight.add(binding)
+        effects.append(_ask(binding))
+    return effects
+
+
+def finish_binding(books: Books, event: BindDone, now_s: float) -> list[Effect]:
+    """The API accepted a binding; an answer to a binding that is over already says nothing new."""
+    binding = books.inflight.find(event.uid)
+    return [] if binding is None else accept(books, binding, now_s)
+
+
+def accept(books: Books, binding: Binding, now_s: float) -> list[Effect]:
+    """The member is where it was assumed to be, by the API's answer or by what the watch shows."""
+    books.inflight.end(binding.uid)
+    books.state.confirm(binding.key, binding.uid)
+    books.conditions.lose_pod(binding.uid)
+    member = books.members.find(binding.key)
+    if member is None or member.pod.metadata.uid != binding.uid:
+        return []
+    if member.stage is Stage.ASSUMED:
+        books.members.accept(member)
+    books.queue.clear_errors(member.entity)
+    note = f"Successfully assigned {binding.key} to {binding.node_name}"
+    effects: list[Effect] = [_record(member.pod, "Normal", "Scheduled", "Binding", note)]
+    effects += say_scheduled(books, books.members.cast(member.entity), now_s)
+    books.touch(member.entity)
+    return effects
+
+
+def fail_binding(books: Books, event: BindFailed, now_s: float) -> list[Effect]:
+    """The API refused a binding, or nobody knows what became of it."""
+    binding = books.inflight.find(event.uid)
+    if binding is None:
+        return []
+    if event.code == 0:
+        books.inflight.lose_answer(binding, now_s)
+        return []
+    gone = event.code == 404 and event.reason == "NotFound"
+    text = f"binding to node {binding.node_name} was refused: {event.message or event.reason or event.code}"
+    return _undo(books, binding, "" if gone else text, event.retry_after_s or 0.0, now_s)
+
+
+def tend_bindings(books: Books, now_s: float) -> list[Effect]:
+    """Ask again for bindings without an answer, and give up those unconfirmed for too long."""
+    again, given_up = books.inflight.tick(now_s)
+    effects: list[Effect] = []
+    for binding in again:
+        if books.state.node(binding.node_name) is None:
+            given_up.append(binding)
+        else:
+            effects.append(_ask(binding))
+    for binding in given_up:
+        text = f"binding to node {binding.node_name} was not confirmed within {UNCONFIRMED_S_MAX:.0f} s"
+        effects += _undo(books, binding, text, 0.0, now_s)
+    return effects
+
+
+def lose_binding(books: Books, uid: str) -> None:
+    """The pod is gone, or on another node: its binding is nobody's any more."""
+    books.inflight.end(uid)
+
+
+def refuse_pod(books: Books, pod: Pod, *, reason: str, message: str, now_s: float) -> list[Effect]:
+    """Say PodScheduled=False on a pod, with the event that goes with it; nothing if it says so already."""
+    patch = books.conditions.patch_pod(pod, reason=reason, message=message, now_s=now_s)
+    if patch is None:
+        return []
+    return [patch, _record(pod, "Warning", "FailedScheduling", "Scheduling", message)]
+
+
+def refuse_group(books: Books, member: Member, *, reason: str, message: str, now_s: float) -> list[Effect]:
+    """Say on the member's group that its minimum is not placed, and what it waits for; never over True."""
+    group = books.members.cast(member.entity).group
+    if group is None or books.conditions.has_been_scheduled(group):
+        return []
+    refused = Condition(type=INITIALLY_SCHEDULED, status="False", reason=reason, message=shorten(message))
+    waits = waiting_condition(Wait(reason, message))
+    patch = books.conditions.patch_group(group, [refused, waits], now_s=now_s)
+    return [] if patch is None else [patch]
+
+
+def _undo(books: Books, binding: Binding, text: str, retry_after_s: float, now_s: float) -> list[Effect]:
+    """Give the room back and let the member be tried again; its siblings stay where they are."""
+    lose_binding(books, binding.uid)
+    books.state.forget(binding.key, binding.uid)
+    member = books.members.find(binding.key)
+    effects: list[Effect] = []
+    if member is not None and member.pod.metadata.uid == binding.uid and member.stage is Stage.ASSUMED:
+        books.members.forget(member)
+        effects += _put_back(books, member, binding, text, retry_after_s, now_s)
+        books.touch(member.entity)
+    freed = ClusterEvent(
+        Change.POD_FREED,
+        node=books.state.node(binding.node_name),
+        pod=member.pod if member is not None else None,
+    )
+    books.tell(freed, now_s)
+    return effects
+
+
+def _put_back(
+    books: Books, member: Member, binding: Binding, text: str, retry_after_s: float, now_s: float
+) -> list[Effect]:
+    """Say what went wrong (nothing where the pod is gone anyway) and let the entity wait for its next try."""
+    cast = books.members.cast(member.entity)
+    if member.stage is not Stage.WAITING:
+        return []
+    effects: list[Effect] = []
+    if text:
+        effects += refuse_pod(books, member.pod, reason=SCHEDULER_ERROR, message=text, now_s=now_s)
+        text = f"{cast.accepted_count} members are bound; pod {member.key.name}: {text}"
+        effects += refuse_group(books, member, reason=SCHEDULER_ERROR, message=text, now_s=now_s)
+    refusal = Refusal(
+        rejectors=frozenset(),
+        rejected=Rejected(member.group, cast.group, (member.pod,)),
+        reason=SCHEDULER_ERROR,
+        message=text,
+        member_count=len(cast.stages[Stage.WAITING]) if cast.group is not None else 1,
+        error=True,
+        error_round=binding.attempt,
+        retry_after_s=retry_after_s,
+    )
+    books.queue.refuse(member.entity, refusal, now_s)
+    return effects
+
+
+def _ask(binding: Binding) -> BindPod:
+    return BindPod(
+        key=binding.key,
+        uid=binding.uid,
+        node_name=binding.node_name,
+        scheduler_name=binding.scheduler_name,
+        group=binding.group,
+    )
+
+
+def _record(pod: Pod, type_: str, reason: str, action: str, note: str) -> RecordEvent:
+    return RecordEvent(
+        regarding=ObjectReference(
+            "v1", "Pod", ObjectKey(pod.metadata.namespace, pod.metadata.name), pod.metadata.uid
+        ),
+        type=type_,
+        reason=reason,
+        action=action,
+        note=shorten(note),
+        scheduler_name=pod.spec.scheduler_name,
+    )

@@ -1,0 +1,135 @@
+"""The pod-group cycle, in six numbered steps: one try at one entity.
+
+In comes the head of the queue; out go bindings to ask for, or reasons.  Next: `binding.py`.
+"""
+
+from muster.cluster.snapshot import Snapshot
+from muster.framework.events import Rejected
+from muster.framework.ports import Effect
+from muster.scheduling.attempt import SCHEDULER_ERROR, UNSCHEDULABLE, Attempt, attempt
+from muster.scheduling.binding import bind, refuse_group, refuse_pod
+from muster.scheduling.books import Books
+from muster.scheduling.members import Cast, Member
+from muster.scheduling.metrics import (
+    ALGORITHM_SECONDS,
+    ATTEMPT_SECONDS,
+    ATTEMPTS,
+    POD_ATTEMPT_SECONDS,
+    POD_ATTEMPTS,
+)
+from muster.scheduling.queue import Entry, Refusal
+from muster.scheduling.reasons import explain_group
+
+
+def run_cycle(books: Books, now_s: float) -> list[Effect]:
+    """Try the first active entity; nothing happens when none is active."""
+    stopwatch = books.runner.stopwatch
+    # 1. pop
+    entry = books.queue.pop()
+    if entry is None:
+        return []
+    started_s = stopwatch()
+    cast = books.members.cast(entry.key)
+    waiting = cast.waiting()
+    # 2. take the snapshot that everything below is decided on
+    snapshot = books.state.snapshot()
+    # 3. validate, 4. leave out who is dying or assumed (they are no waiting members), 5. assign
+    decision = attempt(cast, snapshot, books.runner)
+    algorithm_s = stopwatch() - started_s
+    # 6. commit, or give reasons
+    effects = bind(books, decision.placements, entry.attempts, now_s)
+    if decision.reason:
+        message = _explain(books, entry, cast, waiting, decision, snapshot)
+        effects += _refuse(books, entry, cast, waiting, decision, message, now_s)
+    else:
+        effects += _leave(books, entry, cast, decision, now_s)
+    _measure(books, entry, waiting, decision.reason, algorithm_s, stopwatch() - started_s)
+    return effects
+
+
+def _leave(books: Books, entry: Entry, cast: Cast, decision: Attempt, now_s: float) -> list[Effect]:
+    """The minimum is placed: who is left over is told why and waits on, its group's condition untouched."""
+    left = cast.waiting()
+    if not left:
+        books.queue.drop(entry.key)
+        return []
+    message = next(iter(decision.own_texts.values()), "")
+    return _refuse(books, entry, cast, left, decision, message, now_s)
+
+
+def _refuse(
+    books: Books,
+    entry: Entry,
+    cast: Cast,
+    left: list[Member],
+    decision: Attempt,
+    message: str,
+    now_s: float,
+) -> list[Effect]:
+    """Tell members and group, and put the entity back."""
+    reason = decision.reason or UNSCHEDULABLE
+    effects: list[Effect] = []
+    for member in left:
+        text = decision.own_texts.get(member.key, message)
+        effects += refuse_pod(books, member.pod, reason=reason, message=text, now_s=now_s)
+    if decision.reason:
+        effects += refuse_group(books, left[0], reason=reason, message=message, now_s=now_s)
+    unplaced = tuple(shortfall.pod for shortfall in decision.shortfalls) or (left[0].pod,)
+    is_group = cast.group is not None
+    refusal = Refusal(
+        rejectors=decision.rejectors,
+        rejected=Rejected(entry.key.key if is_group else None, cast.group, unplaced),
+        reason=reason,
+        message=message,
+        short_of=_short_of(decision),
+        member_count=len(left) if is_group else 1,
+        error=reason == SCHEDULER_ERROR,
+        error_round=entry.attempts,
+    )
+    books.queue.refuse(entry.key, refusal, now_s)
+    return effects
+
+
+def _explain(
+    books: Books,
+    entry: Entry,
+    cast: Cast,
+    waiting: list[Member],
+    decision: Attempt,
+    snapshot: Snapshot,
+) -> str:
+    """What the group is told; the nearest fit is searched again only when something else is short."""
+    if decision.reason != UNSCHEDULABLE or not decision.shortfalls:
+        return decision.message
+    if cast.group is None:
+        return decision.shortfalls[0].text
+    before = entry.refusal
+    if before is not None and before.short_of == _short_of(decision):
+        return before.message
+    running = books.holders.running(books.members, snapshot)
+    return explain_group(
+        decision.message, decision.shortfalls, cast, waiting, snapshot, books.runner, running
+    )
+
+
+def _short_of(decision: Attempt) -> tuple[str, ...]:
+    return (decision.message, *(shortfall.text for shortfall in decision.shortfalls))
+
+
+def _measure(
+    books: Books,
+    entry: Entry,
+    waiting: list[Member],
+    reason: str,
+    algorithm_s: float,
+    attempt_s: float,
+) -> None:
+    result = {"": "scheduled", SCHEDULER_ERROR: "error"}.get(reason, "unschedulable")
+    profile = waiting[0].pod.spec.scheduler_name if waiting else ""
+    if entry.key.kind == "podgroup":
+        books.metrics.count(ATTEMPTS, result=result, profile=profile)
+        books.metrics.observe(ATTEMPT_SECONDS, attempt_s, result=result, profile=profile)
+        books.metrics.observe(ALGORITHM_SECONDS, algorithm_s)
+    else:
+        books.metrics.count(POD_ATTEMPTS, result=result, profile=profile)
+        books.metrics.observe(POD_ATTEMPT_SECONDS, attempt_s, result=result, profile=profile)

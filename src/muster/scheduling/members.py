@@ -1,0 +1,260 @@
+"""Who belongs to which group, and how far each pod has come.
+
+The scheduler feeds every pod and group it sees; the queue and the cycle ask for a group's waiting and placed
+members.  Rooms on nodes are `cluster/state.py`'s; here are only names and stages.  Next: `queue.py`.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import Enum, auto
+from typing import NamedTuple
+
+from muster.api.core import Pod
+from muster.api.times import parse_seconds
+from muster.framework.groups import Group, GroupKey, ObjectKey, PodKey
+from muster.placement.shapes import ShapeKey, shape_key
+
+
+class EntityKey(NamedTuple):
+    """What the queue holds: a root group or a lone pod."""
+
+    kind: str  # "podgroup" or "pod", as the metric label `type` says it
+    key: ObjectKey
+
+    def __str__(self) -> str:
+        return str(self.key)
+
+
+def group_entity(key: GroupKey) -> EntityKey:
+    """The entity of a group."""
+    return EntityKey("podgroup", key)
+
+
+class Stage(Enum):
+    """How far a pod has come."""
+
+    WAITING = auto()  # ours to place
+    LEAVING = auto()  # not placed and being deleted: nobody will place it
+    FOREIGN = auto()  # not placed, another scheduler's
+    ASSUMED = auto()  # its binding is on the wire
+    BOUND = auto()
+    SUCCEEDED = auto()
+    FAILED = auto()
+
+
+class Member:
+    """One pod with its stage; `arrival` counts pods in the order in which they were first seen."""
+
+    __slots__ = ("_shape", "arrival", "group", "node_name", "pod", "stage")
+
+    def __init__(self, pod: Pod, group: GroupKey | None, stage: Stage, arrival: int) -> None:
+        self.pod = pod
+        self.group = group
+        self.stage = stage
+        self.arrival = arrival
+        self.node_name = pod.spec.node_name
+        self._shape: tuple[Pod, bool, ShapeKey] | None = None
+
+    def shape(self, *, metadata: bool) -> ShapeKey:
+        """The pod's shape, reckoned once for each state of the pod."""
+        if self._shape is None or self._shape[0] is not self.pod or self._shape[1] != metadata:
+            self._shape = (self.pod, metadata, shape_key(self.pod, metadata=metadata))
+        return self._shape[2]
+
+    @property
+    def key(self) -> PodKey:
+        return ObjectKey(self.pod.metadata.namespace, self.pod.metadata.name)
+
+    @property
+    def entity(self) -> EntityKey:
+        """The entity it is queued under."""
+        return group_entity(self.group) if self.group is not None else EntityKey("pod", self.key)
+
+    @property
+    def order(self) -> tuple[str, int]:
+        """Members are tried in the order of their creation; of one second, in the order seen."""
+        return (self.pod.metadata.creation_timestamp or "", self.arrival)
+
+
+class Cast:
+    """The members of one entity by stage, and its group object if it is a group that has been seen."""
+
+    __slots__ = ("group", "group_arrival", "stages", "version")
+
+    def __init__(self) -> None:
+        self.group: Group | None = None
+        self.group_arrival = 0
+        self.version = 0  # raised with every member that comes or goes
+        self.stages: dict[Stage, dict[PodKey, Member]] = {stage: {} for stage in Stage}
+
+    def of(self, *stages: Stage) -> Iterable[Member]:
+        """Members in these stages, in the order in which they came to them."""
+        for stage in stages:
+            yield from self.stages[stage].values()
+
+    def waiting(self) -> list[Member]:
+        """Members to place, in the order in which they are tried."""
+        return sorted(self.stages[Stage.WAITING].values(), key=lambda member: member.order)
+
+    @property
+    def placed_count(self) -> int:
+        """Members that count as placed toward minCount: bound (dying ones too), assumed, succeeded."""
+        return self.accepted_count + len(self.stages[Stage.ASSUMED])
+
+    @property
+    def accepted_count(self) -> int:
+        """Members whose binding the API has accepted, whether they run or have succeeded."""
+        return len(self.stages[Stage.BOUND]) + self._succeeded_count()
+
+    def _succeeded_count(self) -> int:
+        """Succeeded members; those started before this group object belonged to another of its name."""
+        made_s = self.group.created_s if self.group is not None else 0.0
+        starts = (member.pod.status.start_time for member in self.stages[Stage.SUCCEEDED].values())
+        return sum(start is None or parse_seconds(start) >= made_s for start in starts)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.group is None and not any(self.stages.values())
+
+
+class Seen(NamedTuple):
+    """What a sighting changed: the stage before (None: no such pod) and after, and the object before."""
+
+    member: Member
+    before: Stage | None
+    after: Stage
+    old_pod: Pod | None
+
+    @property
+    def asks_anew(self) -> bool:
+        """Whether its spec or its labels changed; status and annotations place nobody."""
+        if self.old_pod is None:
+            return False
+        old, new = self.old_pod, self.member.pod
+        return old.spec != new.spec or old.metadata.labels != new.metadata.labels
+
+
+class Members:
+    """All pods and groups, by entity."""
+
+    def __init__(self, scheduler_names: frozenset[str]) -> None:
+        self._ours = scheduler_names
+        self._members: dict[PodKey, Member] = {}
+        self._casts: dict[EntityKey, Cast] = {}
+        self._arrivals = 0
+
+    def find(self, key: PodKey) -> Member | None:
+        """The pod of this name."""
+        return self._members.get(key)
+
+    def cast(self, entity: EntityKey) -> Cast:
+        """The members of an entity; an empty cast when nothing is known of it."""
+        return self._casts.get(entity) or Cast()
+
+    def find_group(self, key: GroupKey) -> Group | None:
+        """The group object, None while it has not been seen."""
+        return self.cast(group_entity(key)).group
+
+    def is_ours(self, pod: Pod) -> bool:
+        """Whether this scheduler places pods of that name."""
+        return pod.spec.scheduler_name in self._ours
+
+    def casts(self) -> Mapping[EntityKey, Cast]:
+        """Everything known; not to be changed."""
+        return self._casts
+
+    def see_pod(self, pod: Pod, group: GroupKey | None) -> Seen:
+        """Take note of a pod as it is now.
+
+        An assumed pod stays assumed, and an accepted one bound, while the object does not say otherwise: what
+        the watch tells may be older than what a binding's answer told.
+        """
+        key = ObjectKey(pod.metadata.namespace, pod.metadata.name)
+        member = self._members.get(key)
+        if member is None:
+            self._arrivals += 1
+            member = Member(pod, group, self._stage_of(pod), self._arrivals)
+            self._members[key] = member
+            self._enter(member)
+            return Seen(member, None, member.stage, None)
+        before, old_pod = member.stage, member.pod
+        self._exit(member)
+        member.pod, member.group = pod, group
+        member.stage = self._stage_of(pod)
+        if pod.spec.node_name:
+            member.node_name = pod.spec.node_name
+        elif before in (Stage.ASSUMED, Stage.BOUND) and not pod.is_terminal:
+            member.stage = before
+        self._enter(member)
+        return Seen(member, before, member.stage, old_pod)
+
+    def lose_pod(self, key: PodKey) -> Member | None:
+        """Forget a pod; its last state, None when it was not known."""
+        member = self._members.pop(key, None)
+        if member is not None:
+            self._exit(member)
+        return member
+
+    def assume(self, member: Member, node_name: str) -> None:
+        """Count a member as placed while its binding is on the wire."""
+        self._move(member, Stage.ASSUMED)
+        member.node_name = node_name
+
+    def accept(self, member: Member) -> None:
+        """Its binding has been accepted."""
+        self._move(member, Stage.BOUND)
+
+    def forget(self, member: Member) -> None:
+        """Its binding came to nothing: it is where its object says it is."""
+        self._move(member, self._stage_of(member.pod))
+        member.node_name = member.pod.spec.node_name
+
+    def see_group(self, group: Group) -> Group | None:
+        """Take note of a group object; the object known before."""
+        cast = self._casts.setdefault(group_entity(group.key), Cast())
+        before, cast.group = cast.group, group
+        if before is None or before.uid != group.uid:
+            self._arrivals += 1
+            cast.group_arrival = self._arrivals
+        return before
+
+    def lose_group(self, key: GroupKey) -> Group | None:
+        """Forget a group object; its members stay known.  The object known before."""
+        entity = group_entity(key)
+        cast = self._casts.get(entity)
+        if cast is None:
+            return None
+        before, cast.group = cast.group, None
+        self._drop_if_empty(entity, cast)
+        return before
+
+    def _stage_of(self, pod: Pod) -> Stage:
+        if pod.status.phase == "Succeeded":
+            return Stage.SUCCEEDED
+        if pod.status.phase == "Failed":
+            return Stage.FAILED
+        if pod.spec.node_name:
+            return Stage.BOUND
+        if not self.is_ours(pod):
+            return Stage.FOREIGN
+        return Stage.LEAVING if pod.is_terminating else Stage.WAITING
+
+    def _move(self, member: Member, stage: Stage) -> None:
+        self._exit(member)
+        member.stage = stage
+        self._enter(member)
+
+    def _enter(self, member: Member) -> None:
+        cast = self._casts.setdefault(member.entity, Cast())
+        cast.stages[member.stage][member.key] = member
+        cast.version += 1
+
+    def _exit(self, member: Member) -> None:
+        entity = member.entity
+        cast = self._casts[entity]
+        del cast.stages[member.stage][member.key]
+        cast.version += 1
+        self._drop_if_empty(entity, cast)
+
+    def _drop_if_empty(self, entity: EntityKey, cast: Cast) -> None:
+        if cast.is_empty:
+            del self._casts[entity]

@@ -1,0 +1,136 @@
+"""Where an entity belongs after something about it changed: gated, incomplete, active, or nowhere.
+
+In come the entities touched since the last cycle; the queue is brought up to date and what became sayable
+is said. Next: `queue.py`.
+"""
+
+from muster.api.times import parse_seconds
+from muster.base.errors import PluginError
+from muster.framework.events import Change, Rejected
+from muster.framework.ports import Effect
+from muster.scheduling.books import Books
+from muster.scheduling.conditions import WAITING
+from muster.scheduling.members import Cast, EntityKey, Stage
+from muster.scheduling.queue import Place, Refusal
+from muster.scheduling.waiting import say_scheduled
+
+_NEVER_S = float("inf")
+
+
+def review_touched(books: Books, now_s: float, *, restored: bool = False) -> list[Effect]:
+    """Review every touched entity, those complete first first.
+
+    `restored`: everything was just listed, so that who could have been tried first is told by the objects'
+    times.
+    """
+    touched, books.touched = books.touched, {}
+    order = sorted(touched, key=lambda entity: _completed(books.members.cast(entity), by_time=restored))
+    effects: list[Effect] = []
+    for entity in order:
+        queued_s = None
+        if restored:
+            queued_s = min(now_s, _completed(books.members.cast(entity), by_time=True)[0])
+        effects += _review(books, entity, touched[entity], queued_s, now_s)
+    return effects
+
+
+def _review(
+    books: Books, entity: EntityKey, wake: Change | None, queued_s: float | None, now_s: float
+) -> list[Effect]:
+    cast = books.members.cast(entity)
+    if cast.is_empty:
+        books.queue.forget(entity)
+        books.speech.forget(entity)
+        return []
+    effects = say_scheduled(books, cast, now_s)
+    if not cast.stages[Stage.WAITING]:
+        books.queue.drop(entity)
+    elif entity.kind == "podgroup" and cast.group is None:
+        books.queue.set_incomplete(entity, now_s)
+    else:
+        _admit(books, entity, cast, wake, queued_s, now_s)
+    if _may_speak(books, entity, cast):
+        books.speech.arm(entity, now_s)
+    return effects
+
+
+def _admit(
+    books: Books, entity: EntityKey, cast: Cast, wake: Change | None, queued_s: float | None, now_s: float
+) -> None:
+    """Ask PreEnqueue, and let the entity be tried if it may and that is news."""
+    pods = tuple(member.pod for member in cast.stages[Stage.WAITING].values())
+    try:
+        status = books.runner.pre_enqueue(
+            str(entity), cast.group, waiting=pods, placed=cast.placed_count if cast.group else 0
+        )
+    except PluginError as error:
+        _refuse_by_error(books, entity, cast, error, now_s)
+        return
+    if not status.ok:
+        books.queue.gate(entity, status, now_s)
+        return
+    entry = books.queue.find(entity)
+    if entry is None or wake is not None or entry.place in (Place.GATED, Place.INCOMPLETE):
+        books.queue.activate(
+            entity,
+            priority=priority_of(cast),
+            queued_s=queued_s,
+            now_s=now_s,
+            event=wake.name if wake is not None else Change.POD_ADDED.name,
+        )
+
+
+def priority_of(cast: Cast) -> int:
+    """A group's priority is its own; a lone pod's the pod's."""
+    if cast.group is not None:
+        return cast.group.priority
+    return next((member.pod.spec.priority or 0 for member in cast.stages[Stage.WAITING].values()), 0)
+
+
+def _refuse_by_error(books: Books, entity: EntityKey, cast: Cast, error: PluginError, now_s: float) -> None:
+    rejected = Rejected(entity.key if cast.group else None, cast.group, ())
+    books.queue.refuse(
+        entity,
+        Refusal(
+            rejectors=frozenset({error.plugin}),
+            rejected=rejected,
+            reason="SchedulerError",
+            message=str(error),
+            error=True,
+        ),
+        now_s,
+    )
+
+
+def _completed(cast: Cast, *, by_time: bool) -> tuple[float, float, int]:
+    """When the entity first had all it needs: the time of that (0 unless asked for), then its arrival."""
+    group = cast.group
+    members = sorted(
+        cast.of(Stage.WAITING, Stage.ASSUMED, Stage.BOUND, Stage.SUCCEEDED), key=lambda member: member.order
+    )
+    needed = group.needed if group is not None else 1
+    if len(members) < needed:
+        return (_NEVER_S, _NEVER_S, members[0].arrival if members else 0)
+    last = members[needed - 1]
+    time_s = 0.0
+    if by_time:
+        time_s = parse_seconds(last.pod.metadata.creation_timestamp)
+        if group is not None:
+            time_s = max(time_s, group.created_s)
+    return (time_s, float(max(last.arrival, cast.group_arrival)), last.arrival)
+
+
+def _may_speak(books: Books, entity: EntityKey, cast: Cast) -> bool:
+    """Whether there may be something to say of what the entity waits for, or to take back."""
+    if cast.stages[Stage.WAITING] or cast.stages[Stage.ASSUMED]:
+        return (
+            cast.group is None
+            or not books.conditions.has_been_scheduled(cast.group)
+            or _is_held(books, entity)
+        )
+    return cast.group is not None and books.conditions.of_group(cast.group, WAITING) is not None
+
+
+def _is_held(books: Books, entity: EntityKey) -> bool:
+    entry = books.queue.find(entity)
+    return entry is not None and entry.place in (Place.GATED, Place.INCOMPLETE)

@@ -1,0 +1,285 @@
+"""The state machine: `handle(event, now_s)` takes what was seen and answers with what should be done.
+
+Dispatch, and nothing else: pods, nodes and groups go to the books, outcomes to `binding.py`, time to the
+queue and one cycle.  Nothing but `TimeReached` runs a cycle, and at most one `WakeAt` is outstanding, so a
+thousand new pods lead to one cycle, not to a thousand.  Next: `review.py` and `cycle.py`.
+"""
+
+from collections.abc import Callable, Iterable
+
+from msgspec.structs import replace
+
+from muster.cluster.state import ClusterState, NodeChange
+from muster.framework.events import Change, ClusterEvent
+from muster.framework.groups import Group, ObjectKey
+from muster.framework.ports import (
+    BindDone,
+    BindFailed,
+    Effect,
+    Event,
+    GroupGone,
+    GroupSeen,
+    NodeGone,
+    NodeSeen,
+    PatchGroupStatus,
+    PodGone,
+    PodSeen,
+    Synced,
+    TimeReached,
+    WakeAt,
+    WriteFailed,
+)
+from muster.framework.runner import Runner
+from muster.scheduling.binding import accept, fail_binding, finish_binding, lose_binding, tend_bindings
+from muster.scheduling.books import Books
+from muster.scheduling.conditions import INITIALLY_SCHEDULED
+from muster.scheduling.cycle import run_cycle
+from muster.scheduling.members import Member, Seen, Stage, group_entity
+from muster.scheduling.metrics import Metrics
+from muster.scheduling.queue import QueueTimes
+from muster.scheduling.report import Report, make_report
+from muster.scheduling.review import review_touched
+from muster.scheduling.waiting import speak
+
+
+class Scheduler:
+    """Events in, effects out; everything it knows is in its books."""
+
+    def __init__(
+        self, *, runner: Runner, scheduler_names: Iterable[str], times: QueueTimes | None = None
+    ) -> None:
+        self._books = Books(
+            runner=runner, scheduler_names=frozenset(scheduler_names), times=times or QueueTimes()
+        )
+        self._wake_at_s: float | None = None
+        self._restoring = False
+        self._handlers: dict[type, Callable[..., list[Effect]]] = {
+            PodSeen: self._pod_seen,
+            PodGone: self._pod_gone,
+            NodeSeen: self._node_seen,
+            NodeGone: self._node_gone,
+            GroupSeen: self._group_seen,
+            GroupGone: self._group_gone,
+            Synced: self._synced,
+            TimeReached: self._time_reached,
+            BindDone: self._bind_done,
+            BindFailed: self._bind_failed,
+            WriteFailed: self._write_failed,
+        }
+
+    def handle(self, event: Event, now_s: float) -> list[Effect]:
+        """Take one event and say what should be done about it, in order."""
+        effects = self._handlers[type(event)](event, now_s)
+        return effects + self._wake(now_s)
+
+    def report(self) -> Report:
+        """What is pending and why, who holds what."""
+        return make_report(self._books)
+
+    @property
+    def metrics(self) -> Metrics:
+        """What has been counted; grows, is never reset."""
+        return self._books.metrics
+
+    @property
+    def state(self) -> ClusterState:
+        """The cluster as the scheduler sees it; to be read only."""
+        return self._books.state
+
+    # ── pods ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _pod_seen(self, event: PodSeen, now_s: float) -> list[Effect]:
+        books, pod = self._books, event.pod
+        change = books.state.apply_pod(pod)
+        if change.stale:
+            return []
+        effects: list[Effect] = []
+        known = books.members.find(ObjectKey(pod.metadata.namespace, pod.metadata.name))
+        if known is not None and known.pod.metadata.uid != pod.metadata.uid:
+            self._lose(known)
+        seen = books.members.see_pod(pod, event.group)
+        books.conditions.see_pod(pod, now_s)
+        binding = books.inflight.find(pod.metadata.uid)
+        if binding is not None and pod.spec.node_name:
+            if pod.spec.node_name == binding.node_name:
+                effects += accept(books, binding, now_s)
+            else:
+                lose_binding(books, binding.uid)
+        if change.freed:
+            node = books.state.node(change.node_name)
+            books.tell(ClusterEvent(Change.POD_FREED, pod=change.old, node=node), now_s)
+        if change.assigned:
+            node = books.state.node(pod.spec.node_name)
+            books.tell(ClusterEvent(Change.POD_ASSIGNED, pod=pod, node=node), now_s)
+        if seen.before is not seen.after or seen.asks_anew:
+            self._touch(seen)
+        return effects
+
+    def _touch(self, seen: Seen) -> None:
+        """Have the pod's entity looked at, if it can mean anything to it."""
+        before, after = seen.before, seen.after
+        if after is Stage.FOREIGN and before in (None, Stage.FOREIGN):
+            return
+        wake: Change | None = None
+        if after is Stage.WAITING:
+            wake = Change.POD_UPDATED if before is Stage.WAITING else Change.POD_ADDED
+        elif before in (Stage.WAITING, Stage.LEAVING, Stage.FOREIGN):
+            wake = Change.POD_REMOVED if after is not Stage.BOUND else Change.POD_ADDED
+        elif before is None and after is Stage.BOUND:
+            wake = Change.POD_ADDED
+        self._books.touch(seen.member.entity, wake)
+
+    def _pod_gone(self, event: PodGone, now_s: float) -> list[Effect]:
+        books = self._books
+        change = books.state.remove_pod(event.key, event.uid)
+        member = books.members.find(event.key)
+        if member is not None and member.pod.metadata.uid == event.uid:
+            self._lose(member)
+        if change is not None and change.freed:
+            node = books.state.node(change.node_name)
+            books.tell(ClusterEvent(Change.POD_FREED, pod=change.old, node=node), now_s)
+        return []
+
+    def _lose(self, member: Member) -> None:
+        """The pod is no more: its binding, what was said on it, its place in its group."""
+        books = self._books
+        lose_binding(books, member.pod.metadata.uid)
+        books.conditions.lose_pod(member.pod.metadata.uid)
+        books.members.lose_pod(member.key)
+        if member.stage is not Stage.FOREIGN:
+            wake = Change.POD_REMOVED if member.stage in (Stage.WAITING, Stage.LEAVING) else None
+            books.touch(member.entity, wake)
+
+    # ── nodes ────────────────────────────────────────────────────────────────────────────────────
+
+    def _node_seen(self, event: NodeSeen, now_s: float) -> list[Effect]:
+        change = self._books.state.apply_node(event.node)
+        if change.stale:
+            return []
+        for kind in _changes_of(change):
+            self._books.tell(ClusterEvent(kind, node=change.new, old_node=change.old), now_s)
+        return []
+
+    def _node_gone(self, event: NodeGone, now_s: float) -> list[Effect]:
+        self._books.state.remove_node(event.name)
+        return []
+
+    # ── groups ───────────────────────────────────────────────────────────────────────────────────
+
+    def _group_seen(self, event: GroupSeen, now_s: float) -> list[Effect]:
+        books, group = self._books, event.group
+        entity = group_entity(group.key)
+        known = books.members.find_group(group.key)
+        if known is not None and known.uid == group.uid and _is_older(group.version, known.version):
+            return []
+        before = books.conditions.of_group(known, INITIALLY_SCHEDULED) if known is not None else None
+        books.members.see_group(group)
+        books.conditions.see_group(group, now_s)
+        if known is None or known.uid != group.uid:
+            books.queue.forget(entity)
+            books.touch(entity, Change.GROUP_ADDED)
+            return []
+        if _without_status(known) != _without_status(group):
+            only_count = replace(_without_status(known), min_count=group.min_count) == _without_status(group)
+            asks_for_more = only_count and group.needed > known.needed
+            books.touch(entity, None if asks_for_more else Change.GROUP_CHANGED)
+        taken_away = before is not None and books.conditions.of_group(group, INITIALLY_SCHEDULED) is None
+        if taken_away:
+            books.touch(entity, Change.GROUP_CHANGED)  # the next attempt says it again
+        return []
+
+    def _group_gone(self, event: GroupGone, now_s: float) -> list[Effect]:
+        books = self._books
+        known = books.members.find_group(event.key)
+        if known is None or (event.uid and known.uid != event.uid):
+            return []
+        entity = group_entity(event.key)
+        books.members.lose_group(event.key)
+        books.conditions.lose_group(event.key)
+        books.queue.forget(entity)
+        books.speech.forget(entity)
+        books.touch(entity)
+        return []
+
+    # ── outcomes and time ────────────────────────────────────────────────────────────────────────
+
+    def _bind_done(self, event: BindDone, now_s: float) -> list[Effect]:
+        return finish_binding(self._books, event, now_s)
+
+    def _bind_failed(self, event: BindFailed, now_s: float) -> list[Effect]:
+        return fail_binding(self._books, event, now_s)
+
+    def _write_failed(self, event: WriteFailed, now_s: float) -> list[Effect]:
+        books = self._books
+        books.conditions.unwrite(event.effect)
+        if isinstance(event.effect, PatchGroupStatus) and event.code != 404:
+            books.speech.retry(group_entity(event.effect.key), now_s)
+        return []
+
+    def _synced(self, event: Synced, now_s: float) -> list[Effect]:
+        if not self._books.synced:
+            self._books.synced = True
+            self._restoring = True
+        return []
+
+    def _time_reached(self, event: TimeReached, now_s: float) -> list[Effect]:
+        books = self._books
+        self._wake_at_s = None
+        if not books.synced:
+            return []
+        effects = tend_bindings(books, now_s)
+        for entity in books.queue.tick(now_s):
+            books.touch(entity)
+        effects += review_touched(books, now_s, restored=self._restoring)
+        self._restoring = False
+        for entity in books.speech.tick(now_s):
+            effects += speak(books, entity, now_s)
+        effects += run_cycle(books, now_s)
+        return effects
+
+    def _wake(self, now_s: float) -> list[Effect]:
+        """Ask to be woken when the next thing is due, unless that has been asked for already."""
+        books = self._books
+        if not books.synced:
+            return []
+        if books.touched or books.queue.has_active:
+            due_s: float | None = now_s
+        else:
+            due_s = min(
+                (
+                    at_s
+                    for at_s in (
+                        books.queue.next_due_s(),
+                        books.inflight.next_due_s(),
+                        books.speech.next_due_s(),
+                    )
+                    if at_s is not None
+                ),
+                default=None,
+            )
+        if due_s is None or (self._wake_at_s is not None and self._wake_at_s <= due_s):
+            return []
+        self._wake_at_s = due_s
+        return [WakeAt(due_s)]
+
+
+def _changes_of(change: NodeChange) -> tuple[Change, ...]:
+    """A new node is one change; a known one may have changed in several ways, or in none that matters."""
+    if change.old is None:
+        return (Change.NODE_ADDED,)
+    named = (
+        (change.allocatable_grew, Change.NODE_ALLOCATABLE_GREW),
+        (change.labels_changed, Change.NODE_LABELS_CHANGED),
+        (change.taints_changed, Change.NODE_TAINTS_CHANGED),
+    )
+    return tuple(kind for is_so, kind in named if is_so)
+
+
+def _without_status(group: Group) -> Group:
+    """The group without what changes when nobody asks for anything else."""
+    return replace(group, version="", conditions=(), annotations=(), deleting=False)
+
+
+def _is_older(version: str, known: str) -> bool:
+    """resourceVersions compare as numbers; what is no number is never older."""
+    return version.isdecimal() and known.isdecimal() and int(version) < int(known)

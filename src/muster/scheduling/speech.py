@@ -1,0 +1,49 @@
+"""When a pending entity should be asked again what it waits for.
+
+What a group waits for is said after five seconds of waiting, and a change of it five seconds after it
+changed: a gang whose members come one by one is not written about at every pod.  Next: `waiting.py`, which
+says it.
+"""
+
+from muster.base.heap import KeyedHeap
+from muster.scheduling.members import EntityKey
+
+QUIET_S = 5.0
+RETRY_S_MAX = 300.0
+
+
+class Speech:
+    """One timer per entity, armed while there may be something to say."""
+
+    def __init__(self) -> None:
+        self._due: KeyedHeap[EntityKey] = KeyedHeap()
+        self._failed_writes: dict[EntityKey, int] = {}
+
+    def arm(self, entity: EntityKey, now_s: float) -> None:
+        """Ask in five seconds, unless that has been arranged already."""
+        if entity not in self._due:
+            self._due.put(entity, (now_s + QUIET_S,))
+
+    def retry(self, entity: EntityKey, now_s: float) -> None:
+        """A write failed: ask again later, longer every time."""
+        failures = self._failed_writes[entity] = self._failed_writes.get(entity, 0) + 1
+        if entity not in self._due:
+            self._due.put(entity, (now_s + min(QUIET_S * 2.0 ** (failures - 1), RETRY_S_MAX),))
+
+    def forget(self, entity: EntityKey) -> None:
+        """The entity is gone."""
+        self._due.remove(entity)
+        self._failed_writes.pop(entity, None)
+
+    def next_due_s(self) -> float | None:
+        """When the next one must be asked."""
+        first = self._due.peek()
+        return None if first is None else first[1][0]
+
+    def tick(self, now_s: float) -> list[EntityKey]:
+        """Entities to ask now."""
+        due = []
+        while (first := self._due.peek()) is not None and first[1][0] <= now_s:
+            self._due.remove(first[0])
+            due.append(first[0])
+        return due

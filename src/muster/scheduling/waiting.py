@@ -1,0 +1,110 @@
+"""What a pending entity waits for, and saying so on its objects.
+
+Stock shows nothing on a group that is not tried.  Here a PodGroup whose minimum is not placed carries the
+condition `muster.dev/Waiting`, and up to ten of its gated members PodScheduled=False/NotReadyForScheduling.
+In comes an entity whose time to speak has come; out go patches, or nothing where nothing is new.
+"""
+
+from typing import NamedTuple
+
+from muster.api.meta import Condition
+from muster.framework.groups import Group
+from muster.framework.ports import Effect
+from muster.scheduling.books import Books
+from muster.scheduling.conditions import INITIALLY_SCHEDULED, WAITING, shorten
+from muster.scheduling.members import Cast, EntityKey, Stage
+from muster.scheduling.queue import Place
+
+NOT_READY = "NotReadyForScheduling"
+NOT_READY_MEMBERS_MAX = 10
+
+_GATE_REASONS = {"GangScheduling": "MembersMissing", "SchedulingGates": "SchedulingGated"}
+_NOT_READY_TEXTS = {
+    "GroupMissing": "pod group {group} does not exist",
+    "MembersMissing": "pod group {group} waits for more members",
+    "SchedulingGated": "pod group {group} waits for the scheduling gates of a member",
+}
+
+
+class Wait(NamedTuple):
+    """What an entity waits for: a word for machines and a sentence for people."""
+
+    reason: str
+    message: str
+
+
+def find_wait(books: Books, entity: EntityKey) -> Wait | None:
+    """What the entity waits for; None when it waits for nothing."""
+    cast = books.members.cast(entity)
+    entry = books.queue.find(entity)
+    if entry is None:
+        on_the_wire = len(cast.stages[Stage.ASSUMED])
+        if not on_the_wire:
+            return None
+        return Wait("Binding", f"waits for {on_the_wire} bindings to be accepted, {cast.accepted_count} are")
+    if entry.place is Place.INCOMPLETE:
+        return Wait("GroupMissing", f"waits for pod group {entity.key}, which does not exist")
+    if entry.place is Place.GATED and entry.gate is not None:
+        return Wait(_GATE_REASONS.get(entry.gate.plugin, entry.gate.plugin), entry.gate.message)
+    if entry.refusal is not None:
+        return Wait(entry.refusal.reason, entry.refusal.message)
+    return Wait("Queued", "waits for its turn to be tried")
+
+
+def waiting_condition(wait: Wait) -> Condition:
+    """The condition that says it on a group."""
+    return Condition(type=WAITING, status="True", reason=wait.reason, message=shorten(wait.message))
+
+
+def speak(books: Books, entity: EntityKey, now_s: float) -> list[Effect]:
+    """Say what the entity waits for, where that is not what its objects say already."""
+    cast = books.members.cast(entity)
+    wait = find_wait(books, entity)
+    effects: list[Effect] = []
+    if cast.group is not None:
+        effects += say_scheduled(books, cast, now_s)
+        effects += _say_on_group(books, cast.group, wait, now_s)
+    entry = books.queue.find(entity)
+    if wait is not None and entry is not None and entry.place in (Place.GATED, Place.INCOMPLETE):
+        effects += _say_on_members(books, entity, cast, wait, now_s)
+    return effects
+
+
+def say_scheduled(books: Books, cast: Cast, now_s: float) -> list[Effect]:
+    """Say PodGroupInitiallyScheduled=True once the API has accepted the bindings of the minimum.
+
+    A group none of whose placed members is ours is another scheduler's to speak about.
+    """
+    group = cast.group
+    if group is None or cast.accepted_count < group.needed or books.conditions.has_been_scheduled(group):
+        return []
+    if not any(books.members.is_ours(member.pod) for member in cast.of(Stage.BOUND, Stage.SUCCEEDED)):
+        return []
+    scheduled = Condition(type=INITIALLY_SCHEDULED, status="True", reason="Scheduled", message="")
+    patch = books.conditions.patch_group(group, [scheduled], remove=[WAITING], now_s=now_s)
+    return [] if patch is None else [patch]
+
+
+def _say_on_group(books: Books, group: Group, wait: Wait | None, now_s: float) -> list[Effect]:
+    if wait is None or books.conditions.has_been_scheduled(group):
+        patch = books.conditions.patch_group(group, (), remove=[WAITING], now_s=now_s)
+    else:
+        patch = books.conditions.patch_group(group, [waiting_condition(wait)], now_s=now_s)
+    return [] if patch is None else [patch]
+
+
+def _say_on_members(books: Books, entity: EntityKey, cast: Cast, wait: Wait, now_s: float) -> list[Effect]:
+    """Tell up to ten members; those with scheduling gates have been told by the API server."""
+    text = _NOT_READY_TEXTS.get(wait.reason, wait.message).format(group=entity.key)
+    effects: list[Effect] = []
+    told = 0
+    for member in cast.waiting():
+        if told == NOT_READY_MEMBERS_MAX:
+            break
+        if member.pod.spec.scheduling_gates:
+            continue
+        told += 1
+        patch = books.conditions.patch_pod(member.pod, reason=NOT_READY, message=text, now_s=now_s)
+        if patch is not None:
+            effects.append(patch)
+    return effects
