@@ -1,0 +1,266 @@
+"""Perform Effects over HTTP, many at once but one at a time per object; outcomes go back as Events.
+
+In come BindPod, PatchPodStatus, PatchGroupStatus and RecordEvent from `runtime/loop.py`; how each looks as a
+request is `assembly/requests.py`.  What is worth saying again is said again here, and only what is safe to
+say twice: a binding whose answer got lost is reported as unknown, never repeated blindly.
+"""
+
+import asyncio
+import itertools
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+
+from muster.api.core import Pod
+from muster.assembly.requests import Call, WireEffect, path_of, request_of
+from muster.base.errors import ApiError, Conflict, Unavailable
+from muster.controllers.ports import Kind
+from muster.framework.groups import ObjectKey
+from muster.framework.ports import (
+    BindDone,
+    BindFailed,
+    BindPod,
+    Event,
+    PatchGroupStatus,
+    PatchPodStatus,
+    RecordEvent,
+    WriteFailed,
+)
+from muster.runtime.client import NOT_SENT, ApiClient
+
+CALLS_MAX = 64  # about what keeps an API server on a few cores busy; more only queues there
+EVENT_CALLS_MAX = 16
+EVENTS_WAITING_MAX = 10_000
+TRIES = 5
+BACKOFF_S_FIRST, BACKOFF_S_MAX = 0.1, 2.0
+UNKNOWN = 0
+
+_PODS = Kind("", "v1", "pods")
+
+log = logging.getLogger("muster.executor")
+
+Lane = tuple[type, ObjectKey]
+
+
+class Counts(Struct):
+    """What has been done; `runtime/metrics.py` shows it."""
+
+    bound: int = 0
+    bind_failures: int = 0
+    written: int = 0
+    write_failures: int = 0
+    events_written: int = 0
+    events_dropped: int = 0
+    retries: int = 0
+
+
+class Executor:
+    """Sends effects to the API server.  `perform` never blocks; `finish` waits for what is on the wire."""
+
+    def __init__(
+        self,
+        client: ApiClient,
+        *,
+        post: Callable[[Event], None],
+        now_s: Callable[[], float],
+        rng: np.random.Generator,
+        pause: Callable[[float], Awaitable[None]],
+        instance: str = "",
+        calls_max: int = CALLS_MAX,
+        events_waiting_max: int = EVENTS_WAITING_MAX,
+    ) -> None:
+        self.counts = Counts()
+        self._client = client
+        self._post = post
+        self._now_s = now_s
+        self._rng = rng
+        self._pause = pause
+        self._instance = instance
+        self._calls_max = calls_max
+        self._events_waiting_max = events_waiting_max
+        self._lanes: dict[Lane, deque[WireEffect]] = {}
+        self._ready: deque[Lane] = deque()  # lanes with work and no call in flight
+        self._events: deque[RecordEvent] = deque()
+        self._calls: set[asyncio.Task[None]] = set()
+        self._event_calls = 0
+        self._sequence = itertools.count()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._finishing = False
+
+    @property
+    def waiting(self) -> int:
+        """Effects not on the wire yet, events aside."""
+        return sum(len(lane) for lane in self._lanes.values())
+
+    def perform(self, effect: WireEffect) -> None:
+        """Queue an effect and start it as soon as its object and a connection are free."""
+        if isinstance(effect, RecordEvent):
+            if len(self._events) >= self._events_waiting_max or self._finishing:
+                self.counts.events_dropped += 1
+                return
+            self._events.append(effect)
+        else:
+            lane_key: Lane = (PatchGroupStatus if isinstance(effect, PatchGroupStatus) else Pod, effect.key)
+            lane = self._lanes.get(lane_key)
+            if lane is None:
+                self._lanes[lane_key] = deque([effect])
+                self._ready.append(lane_key)
+            else:
+                lane.append(effect)
+        self._start_calls()
+
+    async def finish(self, patience_s: float) -> bool:
+        """Perform what has been decided, events left out, for at most so long; False if time ran out."""
+        self._finishing = True
+        self.counts.events_dropped += len(self._events)
+        self._events.clear()
+        try:
+            async with asyncio.timeout(patience_s):
+                await self._idle.wait()
+        except TimeoutError:
+            self.stop()
+            return False
+        return True
+
+    def stop(self) -> None:
+        """Drop everything at once: another process leads now."""
+        self._finishing = True
+        self._lanes.clear()
+        self._ready.clear()
+        self._events.clear()
+        for call in self._calls:
+            call.cancel()
+
+    # ── who is next ──────────────────────────────────────────────────────────────────────────────
+
+    def _start_calls(self) -> None:
+        """Start calls while there is work: bindings and conditions first, events with what is left."""
+        while len(self._calls) < self._calls_max:
+            if self._ready:
+                self._start(self._perform_next_of(self._ready.popleft()))
+            elif self._events and self._event_calls < EVENT_CALLS_MAX:
+                self._event_calls += 1
+                self._start(self._write_event(self._events.popleft()))
+            else:
+                break
+
+    def _start(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._calls.add(task)
+        self._idle.clear()
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._calls.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            task.get_loop().call_exception_handler({"message": "an effect raised", "exception": error})
+        self._start_calls()
+        if not self._calls:
+            self._idle.set()
+
+    async def _perform_next_of(self, lane_key: Lane) -> None:
+        lane = self._lanes[lane_key]
+        effect = lane.popleft()
+        try:
+            if isinstance(effect, BindPod):
+                await self._bind(effect)
+            elif isinstance(effect, PatchPodStatus | PatchGroupStatus):
+                await self._patch(effect)
+        finally:
+            if lane and lane_key in self._lanes:
+                self._ready.append(lane_key)
+            else:
+                self._lanes.pop(lane_key, None)
+
+    # ── one effect each ──────────────────────────────────────────────────────────────────────────
+
+    async def _bind(self, effect: BindPod) -> None:
+        call = request_of(effect, now_s=self._now_s())
+        try:
+            await self._send(call, repeat_unanswered=False)
+        except Conflict as error:
+            # Said twice (an answer of 5xx may hide a success), or somebody else was faster.
+            if await self._is_bound_as_asked(effect):
+                self._bound(effect)
+            else:
+                self._bind_failed(effect, error)
+        except ApiError as error:
+            self._bind_failed(effect, error)
+        else:
+            self._bound(effect)
+
+    async def _is_bound_as_asked(self, effect: BindPod) -> bool:
+        try:
+            answer = await self._send(
+                Call("GET", path_of(_PODS, *effect.key), "", {}), repeat_unanswered=True
+            )
+            pod = msgspec.json.decode(answer, type=Pod)
+        except (ApiError, msgspec.DecodeError):
+            return False
+        return pod.metadata.uid == effect.uid and pod.spec.node_name == effect.node_name
+
+    def _bound(self, effect: BindPod) -> None:
+        self.counts.bound += 1
+        self._post(BindDone(effect.key, effect.uid, effect.node_name))
+
+    def _bind_failed(self, effect: BindPod, error: ApiError) -> None:
+        self.counts.bind_failures += 1
+        log.warning("binding %s to %s: %s", effect.key, effect.node_name, error)
+        is_unsent = error.code == UNKNOWN and error.reason == NOT_SENT
+        self._post(
+            BindFailed(
+                key=effect.key,
+                uid=effect.uid,
+                node_name=effect.node_name,
+                code=503 if is_unsent else error.code,  # never sent is as good as refused: it cannot land
+                reason="ServiceUnavailable" if is_unsent else error.reason,
+                message=str(error),
+                retry_after_s=error.retry_after_s if isinstance(error, Unavailable) else None,
+            )
+        )
+
+    async def _patch(self, effect: PatchPodStatus | PatchGroupStatus) -> None:
+        try:
+            await self._send(request_of(effect, now_s=self._now_s()), repeat_unanswered=True)
+        except ApiError as error:
+            self.counts.write_failures += 1
+            level = logging.INFO if error.code in (404, 409) else logging.WARNING  # gone, or made anew
+            log.log(level, "status of %s: %s", effect.key, error)
+            self._post(WriteFailed(effect, error.code, str(error)))
+        else:
+            self.counts.written += 1
+
+    async def _write_event(self, effect: RecordEvent) -> None:
+        call = request_of(effect, now_s=self._now_s(), sequence=next(self._sequence), instance=self._instance)
+        try:
+            await self._send(call, repeat_unanswered=True)
+            self.counts.events_written += 1
+        except Conflict:
+            self.counts.events_written += 1  # its first try had arrived
+        except ApiError as error:
+            self.counts.events_dropped += 1
+            log.info("event %s of %s was dropped: %s", effect.reason, effect.regarding.key, error)
+        finally:
+            self._event_calls -= 1
+
+    async def _send(self, call: Call, *, repeat_unanswered: bool) -> bytes:
+        """Send, and send again while the cause may pass: 429, 5xx, no connection; a lost answer if told."""
+        for tried in itertools.count(1):
+            try:
+                body = call.body if call.method != "GET" else None
+                answer = await self._client.call(call.method, call.path, body, content_type=call.content_type)
+                return answer.body
+            except Unavailable as error:
+                is_lost = error.code == UNKNOWN and error.reason != NOT_SENT
+                if tried >= TRIES or (is_lost and not repeat_unanswered):
+                    raise
+                self.counts.retries += 1
+                ceiling = min(BACKOFF_S_MAX, BACKOFF_S_FIRST * 2.0 ** (tried - 1))
+                seconds = ceiling * (0.5 + 0.5 * float(self._rng.random()))
+                await self._pause(max(seconds, error.retry_after_s or 0.0))
+        raise AssertionError("the loop above returns or raises")

@@ -1,0 +1,308 @@
+"""What a cluster lacks for Muster, in plain words: the findings of `muster check`.
+
+In comes an `ApiClient`; out come `Finding`s in the order in which a user would mend them.  Nothing is
+written: the one request that would, a pod that names a group, is a dry run.  Next: `cli/check.py`.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from muster.assembly.requests import path_of
+from muster.base.errors import ApiError
+from muster.controllers.ports import Kind
+from muster.runtime.client import ApiClient
+from muster.runtime.leader import NAMESPACE
+
+GROUP_VERSION = "scheduling.k8s.io/v1beta1"
+GATE_FLAG = "--feature-gates=GenericWorkload=true"
+API_FLAG = f"--runtime-config={GROUP_VERSION}=true"
+STOCK_NAME, STOCK_LEASE = "default-scheduler", "kube-scheduler"
+RECENT_S = 30.0
+
+_PODS = Kind("", "v1", "pods")
+_EVENTS = Kind("events.k8s.io", "v1", "events")
+_LEASES = Kind("coordination.k8s.io", "v1", "leases")
+_REVIEWS = Kind("authorization.k8s.io", "v1", "selfsubjectaccessreviews")
+
+# What `muster run` does: group, resource, verbs, and the sentence for a user who may not.
+RIGHTS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
+    ("", "nodes", ("list", "watch"), "see where there is room"),
+    ("", "pods", ("list", "watch"), "see what waits and what runs"),
+    ("", "pods", ("get",), "tell whether a binding with a lost answer has landed"),
+    ("scheduling.k8s.io", "podgroups", ("list", "watch"), "see the groups"),
+    ("", "pods/binding", ("create",), "bind pods to nodes"),
+    ("", "pods/status", ("patch",), "say on a pod why it waits"),
+    ("scheduling.k8s.io", "podgroups/status", ("patch",), "say on a group whether it was placed"),
+    ("events.k8s.io", "events", ("create",), "write events"),
+    ("coordination.k8s.io", "leases", ("get", "create", "update"), "be the only one of its name"),
+)
+
+
+class Level(Enum):
+    """How a finding counts: only what is missing makes `muster check` fail."""
+
+    OK = "ok"
+    MISSING = "missing"
+    UNKNOWN = "unknown"
+
+
+class Finding(Struct, frozen=True):
+    """One thing looked at; `cure` says what to do about it."""
+
+    check: str
+    level: Level
+    text: str
+    cure: str = ""
+
+
+class Resource(Struct):
+    name: str = ""
+
+
+class ResourceList(Struct):
+    resources: list[Resource] = []
+
+
+async def inspect(
+    client: ApiClient,
+    *,
+    scheduler_names: tuple[str, ...],
+    now_s: Callable[[], float],
+    namespace: str = "default",
+    lease_namespace: str = NAMESPACE,
+) -> list[Finding]:
+    """Look at everything.  Raises ConfigError if the server cannot be reached at all."""
+    version = await client.check_connection()
+    findings = [Finding("version", Level.OK, f"{client.server} is Kubernetes {version}")]
+    findings += await _look_at_api(client, namespace)
+    findings += await _look_at_rights(client, lease_namespace, scheduler_names)
+    for name in scheduler_names:
+        findings += await _look_for_rivals(client, name, lease_namespace, now_s())
+    return findings
+
+
+# ── the API and its gate ─────────────────────────────────────────────────────────────────────────
+
+
+async def _look_at_api(client: ApiClient, namespace: str) -> list[Finding]:
+    is_served = await _is_served(client)
+    is_on, doubt = await _is_gate_on(client, namespace)
+    return list(judge_api(is_served=is_served, is_gate_on=is_on, doubt=doubt))
+
+
+def judge_api(*, is_served: bool, is_gate_on: bool | None, doubt: str = "") -> Iterable[Finding]:
+    """Say what the two switches of the apiserver, seen from outside, mean together."""
+    off = "both are off unless asked for in 1.37, though they are beta"
+    everywhere = "set the gate on kube-controller-manager too, or deleted groups never go"
+    if not is_served and is_gate_on is False:
+        yield Finding(
+            "api",
+            Level.MISSING,
+            f"this cluster knows no pod groups: {GROUP_VERSION} is not served and the feature gate"
+            f" GenericWorkload is off; {off}",
+            f"start kube-apiserver with {GATE_FLAG} and {API_FLAG}; {everywhere}",
+        )
+        return
+    if is_served:
+        yield Finding("api", Level.OK, f"{GROUP_VERSION} is served, with podgroups and workloads")
+    else:
+        gate = "the feature gate GenericWorkload is on, but " if is_gate_on else ""
+        yield Finding(
+            "api",
+            Level.MISSING,
+            f"{gate}{GROUP_VERSION} is not served; beta APIs are off unless asked for",
+            f"start kube-apiserver with {API_FLAG}",
+        )
+    if is_gate_on:
+        yield Finding("gate", Level.OK, "pods keep spec.schedulingGroup: GenericWorkload is on")
+    elif is_gate_on is None:
+        yield Finding("gate", Level.UNKNOWN, f"whether pods keep spec.schedulingGroup was not tried: {doubt}")
+    else:
+        yield Finding(
+            "gate",
+            Level.MISSING,
+            f"{GROUP_VERSION} is served, but the feature gate GenericWorkload is off: spec.schedulingGroup of"
+            " new pods is dropped without a word, and each pod is scheduled alone",
+            f"start kube-apiserver with {GATE_FLAG}; {everywhere}",
+        )
+
+
+async def _is_served(client: ApiClient) -> bool:
+    try:
+        answer = await client.call("GET", f"/apis/{GROUP_VERSION}")
+    except ApiError as error:
+        if error.code == 404:
+            return False
+        raise
+    served = {resource.name for resource in msgspec.json.decode(answer.body, type=ResourceList).resources}
+    return {"podgroups", "podgroups/status"} <= served
+
+
+async def _is_gate_on(client: ApiClient, namespace: str) -> tuple[bool | None, str]:
+    """Create a pod that names a group, as a dry run, and see whether the name comes back."""
+    try:
+        answer = await client.call("POST", path_of(_PODS, namespace), probe_pod(), query={"dryRun": "All"})
+    except ApiError as error:
+        return None, f"a dry run of creating a pod in namespace {namespace} was refused: {error}"
+    pod = msgspec.json.decode(answer.body)
+    return bool(pod.get("spec", {}).get("schedulingGroup")), ""
+
+
+def probe_pod() -> dict[str, Any]:
+    """A pod that any admission policy lets through; it is never stored."""
+    container = {
+        "name": "probe",
+        "image": "probe",
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "resources": {"requests": {"cpu": "1m", "memory": "1Mi"}, "limits": {"cpu": "1m", "memory": "1Mi"}},
+    }
+    spec = {
+        "schedulerName": "muster-check",
+        "schedulingGroup": {"podGroupName": "muster-check"},
+        "containers": [container],
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 65534,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "automountServiceAccountToken": False,
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "muster-check-"}, "spec": spec}
+
+
+# ── rights ───────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _look_at_rights(
+    client: ApiClient, lease_namespace: str, scheduler_names: tuple[str, ...]
+) -> list[Finding]:
+    lacking = []
+    for group, resource, verbs, purpose in RIGHTS:
+        attributes = {"group": group, "resource": resource}
+        if resource == "leases":
+            attributes |= {"namespace": lease_namespace, "name": scheduler_names[0]}
+        try:
+            refused = [verb for verb in verbs if not await _may(client, {**attributes, "verb": verb})]
+        except ApiError as error:
+            because = "this server has no access reviews" if error.code == 404 else str(error)
+            return [Finding("rights", Level.UNKNOWN, f"what this user may do cannot be asked: {because}")]
+        if refused:
+            name = f"{resource}.{group}" if group else resource
+            where = f" in namespace {lease_namespace}" if resource == "leases" else ""
+            what = f"{' and '.join(refused)} {name}{where}"
+            text = f"this user may not {what}, so Muster could not {purpose}"
+            lacking.append(Finding("rights", Level.MISSING, text, f"grant it to {what}"))
+    return lacking or [Finding("rights", Level.OK, "this user may do all that Muster does")]
+
+
+async def _may(client: ApiClient, attributes: dict[str, str]) -> bool:
+    resource, _, subresource = attributes["resource"].partition("/")
+    asked = {**attributes, "resource": resource}
+    if subresource:
+        asked["subresource"] = subresource
+    if attributes["verb"] == "create":
+        asked.pop("name", None)  # no name is known to the authorizer when an object is created
+    body = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": asked},
+    }
+    answer = await client.call("POST", path_of(_REVIEWS, ""), body)
+    return bool(msgspec.json.decode(answer.body).get("status", {}).get("allowed"))
+
+
+# ── another scheduler of the same name ───────────────────────────────────────────────────────────
+
+
+class LeaseHolder(Struct, frozen=True):
+    """Who holds a lease and whether that still counts; `since_s` is when it was taken or given back."""
+
+    identity: str
+    is_fresh: bool
+    since_s: float = 0.0
+
+
+class Binder(Struct, frozen=True):
+    """Who wrote Scheduled events under a scheduler's name, and from when to when."""
+
+    instance: str
+    first_s: float
+    last_s: float
+
+
+async def _look_for_rivals(client: ApiClient, name: str, lease_namespace: str, now_s: float) -> list[Finding]:
+    try:
+        holder = await _holder_of(client, lease_namespace, name, now_s)
+        stock = None
+        if name == STOCK_NAME:
+            stock = await _holder_of(client, lease_namespace, STOCK_LEASE, now_s)
+        binders = await _binders_of(client, name)
+    except ApiError as error:
+        doubt = f"whether another scheduler serves {name!r} cannot be seen: {error}"
+        return [Finding("rival", Level.UNKNOWN, doubt)]
+    return [judge_rivals(name, holder=holder, stock=stock, binders=binders, now_s=now_s)]
+
+
+def judge_rivals(
+    name: str, *, holder: LeaseHolder | None, stock: LeaseHolder | None, binders: list[Binder], now_s: float
+) -> Finding:
+    """Say whether somebody else takes pods of this name; two Musters with one lease are no rivals."""
+    cure = (
+        f"stop one of the two, or give Muster a name of its own and pods that `schedulerName`, not {name!r}"
+    )
+    if stock is not None and stock.is_fresh:
+        text = f"kube-scheduler is running ({stock.identity}) and takes the pods of {name!r}"
+        return Finding("rival", Level.MISSING, text, cure)
+    for one, other in itertools.combinations(binders, 2):
+        if one.first_s < other.last_s and other.first_s < one.last_s:
+            both = f"{one.instance} and {other.instance}"
+            text = f"two schedulers bind pods of {name!r} at the same time: {both}"
+            return Finding("rival", Level.MISSING, text, cure)
+    leader = holder.identity if holder is not None and holder.is_fresh else ""
+    for binder in binders:
+        is_recent = now_s - binder.last_s < RECENT_S
+        is_past = holder is not None and binder.last_s <= holder.since_s  # it led before this leader
+        if is_recent and not is_past and binder.instance != leader:
+            lease = f"{leader} holds the lease" if leader else "nobody holds a lease of that name"
+            text = f"pods of {name!r} are being bound by {binder.instance} while {lease}"
+            return Finding("rival", Level.MISSING, text, cure)
+    if leader:
+        return Finding("rival", Level.OK, f"{leader} leads for {name!r}; another `muster run` would stand by")
+    return Finding("rival", Level.OK, f"nobody else schedules pods of {name!r}")
+
+
+async def _holder_of(client: ApiClient, namespace: str, name: str, now_s: float) -> LeaseHolder | None:
+    try:
+        answer = await client.call("GET", path_of(_LEASES, namespace, name))
+    except ApiError as error:
+        if error.code == 404:
+            return None
+        raise
+    spec = msgspec.json.decode(answer.body).get("spec", {})
+    identity = spec.get("holderIdentity") or ""
+    renewed_s = _seconds(spec.get("renewTime"))
+    is_fresh = bool(identity) and renewed_s + (spec.get("leaseDurationSeconds") or 0) > now_s
+    since_s = _seconds(spec.get("acquireTime")) if identity else renewed_s
+    return LeaseHolder(identity, is_fresh, since_s)
+
+
+async def _binders_of(client: ApiClient, name: str) -> list[Binder]:
+    query = {"fieldSelector": "reason=Scheduled", "limit": "500"}
+    answer = await client.call("GET", path_of(_EVENTS, ""), query=query)
+    times: dict[str, list[float]] = {}
+    for event in msgspec.json.decode(answer.body).get("items") or []:
+        written = event.get("eventTime")
+        if event.get("reportingController") == name and written:
+            instance = event.get("reportingInstance") or name
+            times.setdefault(instance, []).append(_seconds(written))
+    return [Binder(instance, min(when), max(when)) for instance, when in sorted(times.items())]
+
+
+def _seconds(text: str | None) -> float:
+    return datetime.fromisoformat(text).timestamp() if text else 0.0

@@ -1,0 +1,186 @@
+"""Counters and timings as Prometheus text, and the small HTTP server that shows them and our health.
+
+In come the core's plain numbers (`scheduling/metrics.py`) and the counts of watches, executor and client; out
+come /metrics, /healthz, /livez and /readyz.  Names and labels are kube-scheduler's where it has them, the
+rest is `muster_`.  As with kube-scheduler a standby is ready: readiness means in sync, not leading.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from aiohttp import web
+from msgspec import Struct
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.registry import Collector
+
+from muster.base.errors import ConfigError
+from muster.scheduling import metrics as core
+from muster.scheduling.metrics import Histogram, Labels, Metrics
+
+Key = tuple[str, Labels]
+Plain = CounterMetricFamily | GaugeMetricFamily
+_Value = TypeVar("_Value")
+Check = Callable[[], str]  # "" when all is well, else what is not
+
+HELP = {
+    core.ATTEMPTS: "Attempts to place pod groups, by result.",
+    core.ATTEMPT_SECONDS: "How long attempts at pod groups took.",
+    core.ALGORITHM_SECONDS: "How long the placement of pod groups took.",
+    core.POD_ATTEMPTS: "Attempts to place pods, by result.",
+    core.POD_ATTEMPT_SECONDS: "How long attempts at pods took.",
+    core.INCOMING: "Pods and pod groups that entered a queue, by queue and cause.",
+    core.QUEUED: "Pods and pod groups in each queue.",
+    core.PENDING_PODS: "Pods that wait, by queue.",
+}
+
+
+class RequestCounts:
+    """How often the API server was asked, by verb and code (0: no answer)."""
+
+    def __init__(self) -> None:
+        self.by_verb_and_code: dict[tuple[str, int], int] = {}
+
+    def count(self, verb: str, code: int) -> None:
+        """Count one request."""
+        key = (verb, code)
+        self.by_verb_and_code[key] = self.by_verb_and_code.get(key, 0) + 1
+
+    def counters(self) -> Iterator[tuple[Key, int]]:
+        """The counts as client-go names them."""
+        for (verb, code), count in sorted(self.by_verb_and_code.items()):
+            labels = (("code", str(code) if code else "<error>"), ("method", verb))
+            yield ("rest_client_requests_total", labels), count
+
+
+class MetricsPage(Collector):
+    """Everything we count, gathered anew at each scrape."""
+
+    def __init__(
+        self,
+        core_metrics: Metrics,
+        *,
+        counters: Callable[[], Iterable[tuple[Key, int]]],
+        gauges: Callable[[], Iterable[tuple[Key, float]]],
+    ) -> None:
+        self._core = core_metrics
+        self._counters = counters
+        self._gauges = gauges
+
+    def collect(self) -> Iterator[Plain | HistogramMetricFamily]:
+        """One family per name."""
+        for name, counts in _by_name([*self._core.counters.items(), *self._counters()]):
+            yield _family(CounterMetricFamily, name.removesuffix("_total"), name, counts)
+        for name, values in _by_name(self._gauges()):
+            yield _family(GaugeMetricFamily, name, name, values)
+        for name, histograms in _by_name(self._core.histograms.items()):
+            label_names = [label for label, _ in histograms[0][0]]
+            family = HistogramMetricFamily(name, HELP.get(name, name), labels=label_names)
+            for labels, histogram in histograms:
+                family.add_metric([value for _, value in labels], _buckets(histogram), histogram.sum_s)
+            yield family
+
+    def text(self) -> bytes:
+        """The page."""
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(self)
+        return generate_latest(registry)
+
+
+def _by_name(items: Iterable[tuple[Key, _Value]]) -> Iterator[tuple[str, list[tuple[Labels, _Value]]]]:
+    names: dict[str, list[tuple[Labels, _Value]]] = {}
+    for (name, labels), value in items:
+        names.setdefault(name, []).append((labels, value))
+    yield from sorted(names.items())
+
+
+def _family(kind: type[Plain], short: str, name: str, values: Sequence[tuple[Labels, float]]) -> Plain:
+    family = kind(short, HELP.get(name, name), labels=[label for label, _ in values[0][0]])
+    for labels, value in values:
+        family.add_metric([text for _, text in labels], value)
+    return family
+
+
+def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
+    """Counts up to each bound, as Prometheus wants them."""
+    bounds = [*(repr(bound) for bound in core.BUCKETS_S), "+Inf"]
+    running, buckets = 0, []
+    for bound, count in zip(bounds, histogram.counts, strict=True):
+        running += count
+        buckets.append((bound, float(running)))
+    return buckets
+
+
+# ── the server ───────────────────────────────────────────────────────────────────────────────────
+
+
+class Address(Struct, frozen=True):
+    """Where to listen; None as a whole switches the server off."""
+
+    host: str
+    port: int
+
+
+def parse_address(text: str) -> Address | None:
+    """Read HOST:PORT; "0" switches the server off, as with the stock components.  Raises ConfigError."""
+    if text == "0":
+        return None
+    host, separator, port = text.rpartition(":")
+    if not separator or not port.isdigit() or int(port) > 65535:
+        raise ConfigError(f"needs HOST:PORT or 0, got {text!r}", path="--metrics-bind-address")
+    return Address(host.strip("[]") or "0.0.0.0", int(port))
+
+
+class HealthServer:
+    """Serves /metrics, /healthz, /livez and /readyz on one address."""
+
+    def __init__(
+        self, page: Callable[[], bytes], *, alive: Mapping[str, Check], ready: Mapping[str, Check]
+    ) -> None:
+        self._page = page
+        self._alive = alive
+        self._ready = ready
+        self._runner: web.AppRunner | None = None
+
+    async def start(self, address: Address) -> None:
+        """Listen.  Raises ConfigError if the address cannot be had."""
+        app = web.Application()
+        app.router.add_get("/metrics", self._show_metrics)
+        app.router.add_get("/healthz", self._show_health)
+        app.router.add_get("/livez", self._show_health)
+        app.router.add_get("/readyz", self._show_readiness)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, address.host, address.port, reuse_address=True).start()
+        except OSError as error:
+            await self.stop()
+            raise ConfigError(
+                f"cannot listen on {address.host}:{address.port}: {error.strerror or error}",
+                path="--metrics-bind-address",
+                hint="give another address, or 0 for none",
+            ) from error
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _show_metrics(self, request: web.Request) -> web.Response:
+        return web.Response(body=self._page(), headers={"Content-Type": "text/plain; version=0.0.4"})
+
+    async def _show_health(self, request: web.Request) -> web.Response:
+        return _answer(self._alive, is_verbose="verbose" in request.query)
+
+    async def _show_readiness(self, request: web.Request) -> web.Response:
+        return _answer({**self._alive, **self._ready}, is_verbose="verbose" in request.query)
+
+
+def _answer(checks: Mapping[str, Check], *, is_verbose: bool) -> web.Response:
+    """Plain `ok`, or with code 500 one line a check, as the stock components answer."""
+    found = {name: check() for name, check in checks.items()}
+    if not any(found.values()) and not is_verbose:
+        return web.Response(text="ok")
+    lines = [f"[-]{name} failed: {fault}" if fault else f"[+]{name} ok" for name, fault in found.items()]
+    return web.Response(text="\n".join(lines) + "\n", status=500 if any(found.values()) else 200)

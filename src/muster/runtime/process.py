@@ -1,0 +1,324 @@
+"""One `muster run`: the parts of `runtime/` put together around one scheduler, from start to good-bye.
+
+In come `RunSettings` and a scheduler (`assembly/profiles.py`); out comes an exit code.  The order: reach the
+server, watch, be the leader, schedule; on SIGTERM stop deciding, finish what is on the wire, give the lease
+back.  A standby watches too, but hears `Synced`, and so decides, only when it leads.
+"""
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+import uuid
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import numpy as np
+import uvloop
+from msgspec import Struct
+
+from muster.api.core import Node, Pod
+from muster.api.scheduling import PodGroup
+from muster.assembly.profiles import build
+from muster.base.errors import ApiError, ConfigError
+from muster.dialects.native import group_key_of, group_of
+from muster.framework.ports import (
+    GroupGone,
+    GroupSeen,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    Synced,
+)
+from muster.runtime.client import ApiClient
+from muster.runtime.clock import Clock
+from muster.runtime.executor import Executor
+from muster.runtime.kubeconfig import Access
+from muster.runtime.leader import NAMESPACE, LeaderElector
+from muster.runtime.loop import Reactor, SchedulerLoop
+from muster.runtime.metrics import Address, HealthServer, Key, MetricsPage, RequestCounts
+from muster.runtime.watch import ListWatch, WatchedKind
+from muster.scheduling.metrics import Metrics
+
+FINISH_S = 8.0  # a request may take 5 s; kubelets give 30 s before they kill
+STALE_LEADER_S = 20.0
+YOUNG_OBJECTS_BEFORE_COLLECTION = 50_000
+
+log = logging.getLogger("muster.run")
+
+
+class CountingReactor(Reactor, Protocol):
+    """A scheduler with its counts."""
+
+    metrics: Metrics
+
+    def gauges(self) -> Iterable[tuple[Key, float]]:
+        """What is in each queue now."""
+        ...
+
+
+class RunSettings(Struct, frozen=True):
+    """What `muster run` was told."""
+
+    scheduler_names: tuple[str, ...]
+    elects_leader: bool = True
+    lease_namespace: str = NAMESPACE
+    lease_name: str | None = None
+    metrics_address: Address | None = None
+
+
+PODS = WatchedKind(
+    "pods",
+    "/api/v1/pods",
+    Pod,
+    lambda pod: PodSeen(pod, group_key_of(pod)),
+    lambda key, uid: PodGone(key, uid),
+)
+NODES = WatchedKind("nodes", "/api/v1/nodes", Node, NodeSeen, lambda key, uid: NodeGone(key.name))
+GROUPS = WatchedKind(
+    "podgroups",
+    "/apis/scheduling.k8s.io/v1beta1/podgroups",
+    PodGroup,
+    lambda pod_group: GroupSeen(group_of(pod_group)),
+    lambda key, uid: GroupGone(key, uid),
+)
+KINDS: tuple[WatchedKind[Any], ...] = (NODES, GROUPS, PODS)
+
+
+def lease_names(settings: RunSettings) -> tuple[str, ...]:
+    """The leases to hold: one a scheduler name, so that no two processes ever share a name.
+
+    Always in this order, else two processes with two names each could wait for each other.
+    """
+    if settings.lease_name is not None:
+        return (settings.lease_name,)
+    return tuple(sorted(set(settings.scheduler_names)))
+
+
+class SchedulerProcess:
+    """Everything that lives while the scheduler runs."""
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        access: Access,
+        scheduler: CountingReactor,
+        *,
+        clock: Clock,
+        rng: np.random.Generator,
+    ) -> None:
+        self._settings = settings
+        self._scheduler = scheduler
+        self._now_s = clock.now_s
+        self._rng = rng
+        self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+        self._requests = RequestCounts()
+        self._client = ApiClient(access, now_s=clock.now_s, count=self._requests.count)
+        self._loop = SchedulerLoop(scheduler, perform=self._perform, now_s=clock.now_s)
+        self._executor = Executor(
+            self._client,
+            post=self._loop.post,
+            now_s=clock.now_s,
+            rng=rng,
+            pause=asyncio.sleep,
+            instance=self._identity,
+        )
+        self._watches = [self._watch_of(kind) for kind in KINDS]
+        self._electors = [self._elector_of(name) for name in lease_names(settings)]
+        self._page = MetricsPage(scheduler.metrics, counters=self._counters, gauges=self._gauges)
+        self._health = HealthServer(
+            self._page.text, alive={"leaderElection": self._check_leader}, ready={"sync": self._check_sync}
+        )
+        self._stopping = asyncio.Event()
+        self._leads = False
+        self._is_lost = False
+
+    async def run(self) -> int:
+        """Run until a signal (0) or until the lease is lost (1).  Raises ConfigError if it cannot begin."""
+        gc.disable()  # a first list makes a million objects and no garbage
+        async with self._client:
+            version = await self._client.check_connection()
+            await self._check_served()
+            if self._settings.metrics_address is not None:
+                await self._health.start(self._settings.metrics_address)
+            log.info(
+                "connected to %s (%s) as %s, for pods of %s",
+                self._client.server,
+                version,
+                self._identity,
+                ", ".join(self._settings.scheduler_names),
+            )
+            try:
+                await self._run_tasks()
+            finally:
+                await self._leave()
+                await self._health.stop()
+        return 1 if self._is_lost else 0
+
+    def stop(self) -> None:
+        """Begin to go, in good order."""
+        self._stopping.set()
+
+    # ── life ─────────────────────────────────────────────────────────────────────────────────────
+
+    async def _run_tasks(self) -> None:
+        """Keep watches, elections and the loop going; a task that raises takes everything down."""
+        running = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            running.add_signal_handler(number, self._signalled, number)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(watch.run()) for watch in self._watches]
+            tasks.append(group.create_task(self._loop.run()))
+            tasks.append(group.create_task(self._lead()))
+            await self._stopping.wait()
+            for task in tasks:
+                task.cancel()
+
+    def _signalled(self, number: signal.Signals) -> None:
+        """Go in good order; the same signal again is not caught any more."""
+        log.info("%s: finishing what is on the wire", number.name)
+        running = asyncio.get_running_loop()
+        for each in (signal.SIGTERM, signal.SIGINT):
+            running.remove_signal_handler(each)
+        self.stop()
+
+    async def _leave(self) -> None:
+        if self._is_lost:
+            self._executor.stop()
+            return
+        if not await self._executor.finish(FINISH_S):
+            log.warning("some requests were not answered in %.0f s and were dropped", FINISH_S)
+        for elector in self._electors:
+            if self._settings.elects_leader:
+                await elector.release()
+
+    async def _lead(self) -> None:
+        """Become the leader of every name, then let the scheduler decide; leave when a lease is lost."""
+        if not self._settings.elects_leader:
+            self._start_leading()
+            return
+        async with asyncio.TaskGroup() as group:
+            for elector in self._electors:
+                await elector.acquire()
+                group.create_task(self._hold(elector))
+            self._start_leading()
+
+    async def _hold(self, elector: LeaderElector) -> None:
+        await elector.hold()
+        self._is_lost = True
+        self._executor.stop()
+        self.stop()
+
+    def _start_leading(self) -> None:
+        self._leads = True
+        self._begin_when_ready()
+
+    def _begin_when_ready(self) -> None:
+        """Once everything is listed and we lead, let the scheduler decide."""
+        if not all(watch.synced for watch in self._watches):
+            return
+        if not gc.isenabled():
+            gc.collect()
+            gc.freeze()
+            gc.set_threshold(YOUNG_OBJECTS_BEFORE_COLLECTION, 20, 100)
+            gc.enable()
+        if self._leads:
+            self._loop.post(Synced())
+
+    async def _check_served(self) -> None:
+        """Say at once what would otherwise be a list that fails for ever."""
+        for kind in KINDS:
+            try:
+                await self._client.call("GET", kind.path, query={"limit": "1"})
+            except ApiError as error:
+                if error.code == 404:
+                    raise ConfigError(
+                        f"{self._client.server} does not serve {kind.path}",
+                        hint="`muster check` says what this cluster lacks and how to turn it on",
+                    ) from error
+                if error.code in (401, 403):
+                    raise ConfigError(
+                        f"may not list {kind.name}: {error}", hint="see `muster check`"
+                    ) from error
+
+    # ── parts ────────────────────────────────────────────────────────────────────────────────────
+
+    def _watch_of(self, kind: WatchedKind[Any]) -> ListWatch[Any]:
+        return ListWatch(
+            kind,
+            self._client,
+            post=self._loop.post,
+            has_room=self._loop.has_room,
+            on_synced=self._begin_when_ready,
+            rng=self._rng,
+            pause=asyncio.sleep,
+            now_s=self._now_s,
+        )
+
+    def _elector_of(self, name: str) -> LeaderElector:
+        return LeaderElector(
+            self._client,
+            name=name,
+            namespace=self._settings.lease_namespace,
+            identity=self._identity,
+            now_s=self._now_s,
+            rng=self._rng,
+            pause=asyncio.sleep,
+        )
+
+    def _perform(self, effect: Any) -> None:
+        self._executor.perform(effect)
+
+    # ── what is shown ────────────────────────────────────────────────────────────────────────────
+
+    def _check_leader(self) -> str:
+        late = [
+            elector.name
+            for elector in self._electors
+            if elector.leads and self._now_s() - elector.renewed_s > STALE_LEADER_S
+        ]
+        return f"lease not renewed: {', '.join(late)}" if late else ""
+
+    def _check_sync(self) -> str:
+        missing = [watch.kind.name for watch in self._watches if not watch.synced]
+        return f"not listed yet: {', '.join(missing)}" if missing else ""
+
+    def _counters(self) -> Iterable[tuple[Key, int]]:
+        yield from self._requests.counters()
+        done = self._executor.counts
+        yield ("muster_bindings_total", (("result", "bound"),)), done.bound
+        yield ("muster_bindings_total", (("result", "failed"),)), done.bind_failures
+        yield ("muster_status_writes_total", (("result", "written"),)), done.written
+        yield ("muster_status_writes_total", (("result", "failed"),)), done.write_failures
+        yield ("muster_events_total", (("result", "written"),)), done.events_written
+        yield ("muster_events_total", (("result", "dropped"),)), done.events_dropped
+        yield ("muster_retries_total", ()), done.retries
+        for watch in self._watches:
+            labels = (("resource", watch.kind.name),)
+            yield ("muster_watch_lists_total", labels), watch.counts.lists
+            yield ("muster_watch_streams_total", labels), watch.counts.watches
+            yield ("muster_watch_events_total", labels), watch.counts.events
+            yield ("muster_watch_failures_total", labels), watch.counts.failures
+            yield ("muster_watch_unreadable_objects_total", labels), watch.counts.unreadable
+
+    def _gauges(self) -> Iterable[tuple[Key, float]]:
+        yield from self._scheduler.gauges()
+        yield ("muster_inbox_events", ()), self._loop.backlog
+        yield ("muster_effects_waiting", ()), self._executor.waiting
+        for elector in self._electors:
+            yield ("leader_election_master_status", (("name", elector.name),)), float(elector.leads)
+
+
+def run_process(settings: RunSettings, access: Access) -> int:
+    """Run a scheduler with these settings until it is told to go; give the exit code."""
+    clock = Clock()
+    rng = np.random.default_rng()  # noqa: TID251  jitter only: nothing that is decided draws on it
+
+    async def serve() -> int:
+        scheduler = build(settings.scheduler_names)
+        return await SchedulerProcess(settings, access, scheduler, clock=clock, rng=rng).run()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(serve())

@@ -1,0 +1,276 @@
+"""List and watch one kind for as long as the process lives: JSON in, framework Events out.
+
+In comes an `ApiClient` and what a kind is (`WatchedKind`); out go Events to `post`, in the order in which the
+API server tells them.  A broken watch is resumed where it stopped; when the server has forgotten that
+place (410), the kind is listed again and what vanished meanwhile is told as gone.  Next: `runtime/loop.py`.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+import numpy as np
+from msgspec import Raw, Struct
+
+from muster.api.meta import ObjectMeta
+from muster.base.errors import ApiError, Expired, Unavailable
+from muster.framework.groups import ObjectKey
+from muster.framework.ports import Event
+from muster.runtime.client import ApiClient
+
+PAGE = 1000
+LIST_TIMEOUT_S = 60.0
+WATCH_S_MIN, WATCH_S_MAX = 300, 600  # as client-go: not all watches of a fleet end at once
+BACKOFF_S_FIRST, BACKOFF_S_MAX = 0.5, 15.0
+FAILURES_BEFORE_RELIST = 4  # a place that cannot be resumed, for whatever reason, is given up
+
+log = logging.getLogger("muster.watch")
+
+
+class HasMetadata(Protocol):
+    """Every API object."""
+
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+Item = TypeVar("Item", bound=HasMetadata)
+
+
+class WatchedKind(Struct, Generic[Item], frozen=True):
+    """A kind: where its collection is, how its objects are read, and what the scheduler is told of them."""
+
+    name: str
+    path: str
+    type: type[Item]
+    seen: Callable[[Item], Event]
+    gone: Callable[[ObjectKey, str], Event]
+
+
+class ListMeta(Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(name="continue", default="")
+
+
+class RawList(Struct):
+    metadata: ListMeta = msgspec.field(default_factory=ListMeta)
+    items: list[Raw] | None = None
+
+
+class Page(Struct, Generic[Item]):
+    metadata: ListMeta = msgspec.field(default_factory=ListMeta)
+    items: list[Item] | None = None
+
+
+class Frame(Struct):
+    """One line of a watch."""
+
+    type: str
+    object: Raw
+
+
+class Named(Struct):
+    """An object of which only the metadata matters: a bookmark, or one that is gone."""
+
+    metadata: ObjectMeta
+
+
+class WatchError(Struct):
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+
+
+class Counts(Struct):
+    """What one watch has been through; `runtime/metrics.py` shows it."""
+
+    lists: int = 0
+    watches: int = 0
+    events: int = 0
+    failures: int = 0
+    unreadable: int = 0
+
+
+class ListWatch(Generic[Item]):
+    """Keeps one kind in view.  `synced` is True once it has been listed."""
+
+    def __init__(
+        self,
+        kind: WatchedKind[Item],
+        client: ApiClient,
+        *,
+        post: Callable[[Event], None],
+        has_room: Callable[[], Awaitable[None]],
+        on_synced: Callable[[], None],
+        rng: np.random.Generator,
+        pause: Callable[[float], Awaitable[None]],
+        now_s: Callable[[], float],
+    ) -> None:
+        self.kind = kind
+        self.synced = False
+        self.counts = Counts()
+        self._client = client
+        self._post = post
+        self._has_room = has_room
+        self._on_synced = on_synced
+        self._rng = rng
+        self._pause = pause
+        self._now_s = now_s
+        self._known: dict[ObjectKey, tuple[str, str]] = {}  # uid and resourceVersion last told
+        self._version = ""
+        self._failures = 0
+        page_of: Any = Page
+        self._page_decoder = msgspec.json.Decoder(page_of[kind.type])
+        self._item_decoder = msgspec.json.Decoder(kind.type)
+        self._frame_decoder = msgspec.json.Decoder(Frame)
+
+    async def run(self) -> None:
+        """Keep watching until cancelled.  Failures are logged, counted and tried again."""
+        while True:
+            try:
+                if not self._version:
+                    await self.list_once()
+                began_s = self._now_s()
+                await self.watch_once()
+                if self._now_s() - began_s < 1.0:
+                    raise Unavailable("the watch ended as soon as it began", code=0)
+            except Expired:
+                # The server no longer knows our place: nothing to wait for, list again.
+                log.info("%s: resource version %s has expired, listing again", self.kind.name, self._version)
+                self._version = ""
+                self._failures += 1
+                if self._failures > 1:
+                    await self._back_off(None)
+            except ApiError as error:
+                await self._failed(error)
+
+    async def list_once(self) -> None:
+        """List everything and tell what is new, what changed, and what is gone since last time."""
+        present: set[ObjectKey] = set()
+        continue_, version = "", ""
+        limit = PAGE
+        while True:
+            query = {"limit": str(limit)} if limit else {}
+            if continue_:
+                query["continue"] = continue_
+            try:
+                answer = await self._client.call("GET", self.kind.path, query=query, timeout_s=LIST_TIMEOUT_S)
+            except Expired:
+                if not continue_:
+                    raise
+                # The list outlived its own first page; take it in one piece.
+                present.clear()
+                continue_, limit = "", 0
+                continue
+            metadata, items = self._read_page(answer.body)
+            for item in items:
+                await self._tell(item)
+                present.add(_key_of(item.metadata))
+            version = metadata.resource_version
+            continue_ = metadata.continue_
+            if not continue_:
+                break
+        for key in [key for key in self._known if key not in present]:
+            self._tell_gone(key)
+        self._version = version
+        self.counts.lists += 1
+        if not self.synced:
+            self.synced = True
+            self._on_synced()
+
+    async def watch_once(self) -> None:
+        """Follow one watch to its end.  Raises ApiError when it breaks; Expired when it cannot be resumed."""
+        seconds = int(self._rng.integers(WATCH_S_MIN, WATCH_S_MAX, endpoint=True))
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._version,
+            "timeoutSeconds": str(seconds),
+        }
+        async with self._client.lines(self.kind.path, query) as batches:
+            self.counts.watches += 1
+            async for lines in batches:
+                self._failures = 0
+                for line in lines:
+                    await self._take(line)
+
+    async def _take(self, line: bytes) -> None:
+        try:
+            frame = self._frame_decoder.decode(line)
+        except msgspec.DecodeError as error:
+            raise Unavailable(f"the watch of {self.kind.name} sent no event: {error}", code=0) from error
+        if frame.type == "ERROR":
+            self._raise_error(frame.object)
+        metadata = msgspec.json.decode(frame.object, type=Named).metadata
+        if frame.type != "BOOKMARK":
+            self.counts.events += 1
+            if frame.type == "DELETED":
+                self._tell_gone(_key_of(metadata))
+            elif (item := self._read_item(frame.object)) is not None:
+                await self._tell(item)
+        self._version = metadata.resource_version
+
+    def _raise_error(self, raw: Raw) -> None:
+        error = msgspec.json.decode(raw, type=WatchError)
+        message = f"the watch of {self.kind.name} ended: {error.message}"
+        if error.code == 410:
+            raise Expired(message, code=410, reason=error.reason)
+        raise Unavailable(message, code=error.code, reason=error.reason)
+
+    async def _tell(self, item: Item) -> None:
+        """Tell of an object, unless this very version has been told; first that one of its name is gone."""
+        metadata = item.metadata
+        key = _key_of(metadata)
+        known = self._known.get(key)
+        if known == (metadata.uid, metadata.resource_version):
+            return
+        if known is not None and known[0] != metadata.uid:
+            self._tell_gone(key)
+        self._known[key] = (metadata.uid, metadata.resource_version)
+        await self._has_room()
+        self._post(self.kind.seen(item))
+
+    def _tell_gone(self, key: ObjectKey) -> None:
+        known = self._known.pop(key, None)
+        if known is not None:
+            self._post(self.kind.gone(key, known[0]))
+
+    def _read_page(self, body: bytes) -> tuple[ListMeta, list[Item]]:
+        """Decode a page at once; where one object is not as its type says, leave out that one only."""
+        try:
+            page = self._page_decoder.decode(body)
+            return page.metadata, page.items or []
+        except msgspec.ValidationError:
+            raw = msgspec.json.decode(body, type=RawList)
+        except msgspec.DecodeError as error:
+            raise Unavailable(f"the list of {self.kind.name} is no JSON: {error}", code=0) from error
+        items = [self._read_item(each) for each in raw.items or ()]
+        return raw.metadata, [item for item in items if item is not None]
+
+    def _read_item(self, raw: Raw) -> Item | None:
+        try:
+            item: Item = self._item_decoder.decode(raw)
+        except msgspec.ValidationError as error:
+            self.counts.unreadable += 1
+            log.error("%s: left out an object that is not as the API says: %s", self.kind.name, error)
+            return None
+        return item
+
+    async def _failed(self, error: ApiError) -> None:
+        self.counts.failures += 1
+        self._failures += 1
+        log.warning("%s: %s", self.kind.name, error)
+        if self._failures >= FAILURES_BEFORE_RELIST:
+            self._version = ""
+        await self._back_off(error.retry_after_s if isinstance(error, Unavailable) else None)
+
+    async def _back_off(self, retry_after_s: float | None) -> None:
+        """Wait longer each time, never in step with others; at least as long as the server asked for."""
+        ceiling = min(BACKOFF_S_MAX, BACKOFF_S_FIRST * 2.0 ** min(self._failures - 1, 10))
+        seconds = ceiling * (0.5 + 0.5 * float(self._rng.random()))
+        await self._pause(max(seconds, retry_after_s or 0.0))
+
+
+def _key_of(metadata: ObjectMeta) -> ObjectKey:
+    return ObjectKey(metadata.namespace, metadata.name)

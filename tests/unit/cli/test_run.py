@@ -1,0 +1,26 @@
+"""What `muster run` makes of its options."""
+
+import pytest
+
+from muster.base.errors import ConfigError
+from muster.cli.run import check_names, parse_boolean
+
+
+def test_names_keep_their_order_and_repeats_go() -> None:
+    assert check_names(["b", "a", "b"]) == ("b", "a")
+
+
+@pytest.mark.parametrize("name", ["", "Muster", "a b", "-a", "a/b", "x" * 254])
+def test_a_name_that_no_lease_can_have_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match="--scheduler-name: needs lower-case letters"):
+        check_names([name])
+
+
+@pytest.mark.parametrize(("text", "expected"), [("true", True), ("FALSE", False), ("0", False), ("t", True)])
+def test_booleans_are_written_as_for_the_stock_components(text: str, expected: bool) -> None:
+    assert parse_boolean(text, "--leader-elect") is expected
+
+
+def test_another_word_is_refused_with_the_option() -> None:
+    with pytest.raises(ConfigError, match="--leader-elect: needs true or false, got 'no'"):
+        parse_boolean("no", "--leader-elect")

@@ -1,0 +1,11 @@
+"""The clock goes on although the wall clock is set back."""
+
+from muster.runtime.clock import Clock
+
+
+def test_the_clock_starts_at_wall_time_and_follows_the_monotonic_clock() -> None:
+    wall_s, monotonic_s = [1_000.0], [5.0]
+    clock = Clock(lambda: wall_s[0], lambda: monotonic_s[0])
+    assert clock.now_s() == 1_000.0
+    wall_s[0], monotonic_s[0] = 400.0, 7.5
+    assert clock.now_s() == 1_002.5

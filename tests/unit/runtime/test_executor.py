@@ -1,0 +1,263 @@
+"""One call in flight per object, retries by cause, bindings before events, and outcomes as events."""
+
+import asyncio
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.unit.runtime.in_process import ManualClock
+
+from muster.api.meta import Condition
+from muster.base.errors import ApiError, Conflict, Unavailable
+from muster.framework.groups import ObjectKey
+from muster.framework.ports import (
+    BindDone,
+    BindFailed,
+    BindPod,
+    Event,
+    ObjectReference,
+    PatchGroupStatus,
+    PatchPodStatus,
+    RecordEvent,
+    WriteFailed,
+)
+from muster.runtime.client import NOT_SENT, Answer
+from muster.runtime.executor import TRIES, Executor
+
+Reply = bytes | Exception
+
+
+class FakeApi:
+    """Answers each path from a list of replies (the last one for ever), and can be held up."""
+
+    def __init__(self) -> None:
+        self.replies: dict[str, list[Reply]] = defaultdict(lambda: [b"{}"])
+        self.calls: list[tuple[str, str]] = []
+        self.in_flight = 0
+        self.most_in_flight = 0
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def call(self, method: str, path: str, body: Any = None, *, content_type: str = "") -> Answer:
+        self.calls.append((method, path))
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            await asyncio.sleep(0)
+            await self.gate.wait()
+        finally:
+            self.in_flight -= 1
+        replies = self.replies[path]
+        reply = replies.pop(0) if len(replies) > 1 else replies[0]
+        if isinstance(reply, Exception):
+            raise reply
+        return Answer(200, reply)
+
+
+class Bench:
+    """An executor with a fake API, a clock that jumps, and the events that came back."""
+
+    def __init__(self, **settings: int) -> None:
+        self.api = FakeApi()
+        self.clock = ManualClock()
+        self.events: list[Event] = []
+        self.executor = Executor(
+            self.api,  # type: ignore[arg-type]
+            post=self.events.append,
+            now_s=self.clock.now_s,
+            rng=np.random.default_rng(1),
+            pause=self.clock.pause,
+            **settings,
+        )
+
+    async def perform(self, *effects: BindPod | PatchPodStatus | PatchGroupStatus | RecordEvent) -> None:
+        for effect in effects:
+            self.executor.perform(effect)
+        await self.executor._idle.wait()
+
+
+def bind(name: str = "p", node: str = "n1") -> BindPod:
+    return BindPod(ObjectKey("default", name), f"uid-{name}", node, "muster")
+
+
+def patch(name: str = "p") -> PatchPodStatus:
+    return PatchPodStatus(ObjectKey("default", name), f"uid-{name}", Condition("PodScheduled", "False"))
+
+
+def event(name: str = "p") -> RecordEvent:
+    about = ObjectReference("v1", "Pod", ObjectKey("default", name), f"uid-{name}")
+    return RecordEvent(about, "Normal", "Scheduled", "Binding", "assigned", "muster")
+
+
+BINDING = "/api/v1/namespaces/default/pods/p/binding"
+POD = "/api/v1/namespaces/default/pods/p"
+STATUS = "/api/v1/namespaces/default/pods/p/status"
+
+
+async def test_an_accepted_binding_is_told_as_done() -> None:
+    bench = Bench()
+    await bench.perform(bind())
+    assert bench.events == [BindDone(ObjectKey("default", "p"), "uid-p", "n1")]
+    assert bench.api.calls == [("POST", BINDING)]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(ApiError("not found", code=404, reason="NotFound"), id="404"),
+        pytest.param(ApiError("forbidden", code=403, reason="Forbidden"), id="403"),
+    ],
+)
+async def test_a_binding_refused_for_good_is_not_said_again(error: ApiError) -> None:
+    bench = Bench()
+    bench.api.replies[BINDING] = [error]
+    await bench.perform(bind())
+    assert bench.api.calls == [("POST", BINDING)]
+    assert bench.events == [
+        BindFailed(ObjectKey("default", "p"), "uid-p", "n1", error.code, error.reason, str(error))
+    ]
+
+
+async def test_a_binding_whose_answer_got_lost_is_unknown_and_not_said_again() -> None:
+    bench = Bench()
+    bench.api.replies[BINDING] = [Unavailable("no answer in time", code=0, reason="NoAnswer")]
+    await bench.perform(bind())
+    assert [(type(e), e.code) for e in bench.events if isinstance(e, BindFailed)] == [(BindFailed, 0)]
+    assert len(bench.api.calls) == 1
+
+
+async def test_a_busy_server_is_asked_again_no_sooner_than_it_said() -> None:
+    bench = Bench()
+    bench.api.replies[BINDING] = [Unavailable("busy", code=429, retry_after_s=3.0), b"{}"]
+    await bench.perform(bind())
+    assert isinstance(bench.events[0], BindDone)
+    assert bench.clock.pauses == [3.0]
+
+
+async def test_pauses_grow_and_the_tries_end() -> None:
+    bench = Bench()
+    bench.api.replies[BINDING] = [Unavailable("down", code=503, reason="ServiceUnavailable")]
+    await bench.perform(bind())
+    assert len(bench.api.calls) == TRIES
+    assert bench.clock.pauses == sorted(bench.clock.pauses)
+    failed = bench.events[0]
+    assert isinstance(failed, BindFailed)
+    assert failed.code == 503
+
+
+async def test_a_binding_that_never_left_is_refused_rather_than_unknown() -> None:
+    bench = Bench()
+    bench.api.replies[BINDING] = [Unavailable("connection refused", code=0, reason=NOT_SENT)]
+    await bench.perform(bind())
+    failed = bench.events[0]
+    assert isinstance(failed, BindFailed)
+    assert failed.code == 503
+
+
+@pytest.mark.parametrize(
+    ("node", "uid", "expected"),
+    [
+        pytest.param("n1", "uid-p", BindDone, id="there-already"),
+        pytest.param("n2", "uid-p", BindFailed, id="somewhere-else"),
+        pytest.param("n1", "another", BindFailed, id="another-pod-of-that-name"),
+    ],
+)
+async def test_a_conflict_is_done_if_the_pod_is_where_it_should_be(
+    node: str, uid: str, expected: type
+) -> None:
+    bench = Bench()
+    bench.api.replies[BINDING] = [Conflict("already assigned", code=409, reason="Conflict")]
+    bench.api.replies[POD] = [
+        b'{"metadata":{"name":"p","namespace":"default","uid":"%s"},"spec":{"nodeName":"%s"}}'
+        % (uid.encode(), node.encode())
+    ]
+    await bench.perform(bind())
+    assert [type(event) for event in bench.events] == [expected]
+
+
+async def test_a_status_write_is_said_again_even_if_the_answer_got_lost() -> None:
+    bench = Bench()
+    bench.api.replies[STATUS] = [Unavailable("reset", code=0, reason="NoAnswer"), b"{}"]
+    await bench.perform(patch())
+    assert bench.events == []
+    assert bench.executor.counts.written == 1
+
+
+async def test_a_status_write_that_is_given_up_comes_back_to_the_core() -> None:
+    bench = Bench()
+    bench.api.replies[STATUS] = [ApiError("pods not found", code=404)]
+    await bench.perform(patch())
+    assert bench.events == [WriteFailed(patch(), 404, "pods not found")]
+
+
+async def test_one_object_has_one_call_in_flight_and_keeps_its_order() -> None:
+    bench = Bench()
+    await bench.perform(patch(), bind(), patch())
+    assert bench.api.most_in_flight == 1
+    assert [path for _, path in bench.api.calls] == [STATUS, BINDING, STATUS]
+
+
+async def test_different_objects_go_side_by_side_up_to_the_limit() -> None:
+    bench = Bench(calls_max=4)
+    await bench.perform(*(bind(f"p{number}") for number in range(10)))
+    assert bench.api.most_in_flight == 4
+    assert bench.executor.counts.bound == 10
+
+
+async def test_events_go_after_the_bindings_that_wait() -> None:
+    bench = Bench(calls_max=1)
+    await bench.perform(bind("a"), event("a"), bind("b"), event("b"), bind("c"))
+    kinds = ["event" if "events" in path else "binding" for _, path in bench.api.calls]
+    assert kinds == ["binding", "binding", "binding", "event", "event"]
+
+
+async def test_too_many_events_are_dropped_and_counted() -> None:
+    bench = Bench(calls_max=1, events_waiting_max=2)
+    bench.api.gate.clear()
+    for effect in (bind(), event("a"), event("b"), event("c")):
+        bench.executor.perform(effect)
+    assert bench.executor.counts.events_dropped == 1
+    bench.api.gate.set()
+    await bench.executor._idle.wait()
+    assert bench.executor.counts.events_written == 2
+
+
+async def test_a_refused_event_is_dropped_and_counted_and_told_nobody() -> None:
+    bench = Bench()
+    bench.api.replies["/apis/events.k8s.io/v1/namespaces/default/events"] = [ApiError("no", code=403)]
+    await bench.perform(event())
+    assert bench.events == []
+    assert bench.executor.counts.events_dropped == 1
+
+
+async def test_finish_performs_what_is_decided_and_leaves_events_out() -> None:
+    bench = Bench(calls_max=1)
+    bench.api.gate.clear()
+    for effect in (bind("a"), bind("b"), event("a")):
+        bench.executor.perform(effect)
+    finishing = asyncio.create_task(bench.executor.finish(60.0))
+    await asyncio.sleep(0)
+    bench.api.gate.set()
+    assert await finishing is True
+    assert bench.executor.counts.bound == 2
+    assert all("events" not in path for _, path in bench.api.calls)
+
+
+async def test_finish_gives_up_when_the_server_does_not_answer() -> None:
+    bench = Bench()
+    bench.api.gate.clear()
+    bench.executor.perform(bind())
+    assert await bench.executor.finish(0.0) is False
+
+
+async def test_stop_drops_what_has_not_been_sent() -> None:
+    bench = Bench(calls_max=1)
+    bench.api.gate.clear()
+    for name in ("a", "b", "c"):
+        bench.executor.perform(bind(name))
+    await asyncio.sleep(0)
+    bench.executor.stop()
+    bench.api.gate.set()
+    await bench.executor._idle.wait()
+    assert len(bench.api.calls) == 1

@@ -1,0 +1,165 @@
+"""Who leads: taking, keeping, losing and giving back a lease, judged by one's own clock."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.unit.runtime.in_process import ManualClock
+
+from muster.base.errors import ApiError, Conflict, Unavailable
+from muster.runtime.client import Answer
+from muster.runtime.leader import LEASE_S, RENEW_DEADLINE_S, LeaderElector
+
+COLLECTION = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+
+
+class LeaseApi:
+    """One lease with optimistic concurrency; `fault` is raised by every call while it is set."""
+
+    def __init__(self) -> None:
+        self.lease: dict[str, Any] | None = None
+        self.version = 0
+        self.fault: ApiError | None = None
+        self.calls: list[str] = []
+
+    async def call(self, method: str, path: str, body: Any = None, *, timeout_s: float = 5.0) -> Answer:
+        self.calls.append(method)
+        if self.fault is not None:
+            raise self.fault
+        if method == "GET":
+            if self.lease is None:
+                raise ApiError("not found", code=404)
+        elif method == "POST":
+            assert path == COLLECTION
+            self.store(body)
+        else:
+            assert path == f"{COLLECTION}/muster"
+            assert self.lease is not None
+            if body["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
+                raise Conflict("the object has been modified", code=409)
+            self.store(body)
+        return Answer(200, json.dumps(self.lease).encode())
+
+    def store(self, body: dict[str, Any]) -> None:
+        self.version += 1
+        self.lease = {**body, "metadata": {**body["metadata"], "resourceVersion": str(self.version)}}
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        assert self.lease is not None
+        return dict(self.lease["spec"])
+
+
+def elector_of(api: LeaseApi, clock: ManualClock, identity: str) -> LeaderElector:
+    return LeaderElector(
+        api,  # type: ignore[arg-type]
+        name="muster",
+        identity=identity,
+        now_s=clock.now_s,
+        rng=np.random.default_rng(1),
+        pause=clock.pause,
+    )
+
+
+@pytest.fixture
+def api() -> LeaseApi:
+    return LeaseApi()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(1_800_000_000.0)
+
+
+async def test_the_first_to_come_makes_the_lease(api: LeaseApi, clock: ManualClock) -> None:
+    elector = elector_of(api, clock, "a")
+    await elector.acquire()
+    assert elector.leads
+    assert api.spec == {
+        "holderIdentity": "a",
+        "leaseDurationSeconds": 15,
+        "acquireTime": "2027-01-15T08:00:00.000000Z",
+        "renewTime": "2027-01-15T08:00:00.000000Z",
+        "leaseTransitions": 0,
+    }
+
+
+async def test_a_renewal_moves_renew_time_only(api: LeaseApi, clock: ManualClock) -> None:
+    elector = elector_of(api, clock, "a")
+    await elector.acquire()
+    before = api.spec
+    clock.value_s += 2
+    assert await elector._try()
+    assert {name for name, value in api.spec.items() if before[name] != value} == {"renewTime"}
+
+
+async def test_a_second_one_waits_until_it_has_seen_no_renewal_for_the_whole_duration(
+    api: LeaseApi, clock: ManualClock
+) -> None:
+    await elector_of(api, clock, "a").acquire()
+    began_s = clock.value_s
+    second = elector_of(api, clock, "b")
+    await second.acquire()
+    assert clock.value_s - began_s >= LEASE_S
+    assert (api.spec["holderIdentity"], api.spec["leaseTransitions"]) == ("b", 1)
+
+
+async def test_a_lease_that_was_given_back_is_taken_at_once(api: LeaseApi, clock: ManualClock) -> None:
+    first = elector_of(api, clock, "a")
+    await first.acquire()
+    await first.release()
+    assert api.spec["holderIdentity"] == ""
+    await elector_of(api, clock, "b").acquire()
+    assert clock.pauses == []
+
+
+async def test_another_clock_far_off_does_not_make_a_lease_look_stale(
+    api: LeaseApi, clock: ManualClock
+) -> None:
+    other = elector_of(api, ManualClock(0.0), "a")  # half a century behind
+    await other.acquire()
+    assert not await elector_of(api, clock, "b")._try()
+
+
+async def test_who_cannot_renew_leaves_before_the_lease_can_be_taken(
+    api: LeaseApi, clock: ManualClock
+) -> None:
+    elector = elector_of(api, clock, "a")
+    await elector.acquire()
+    began_s = clock.value_s
+    api.fault = Unavailable("down", code=503)
+    await elector.hold()
+    assert RENEW_DEADLINE_S <= clock.value_s - began_s < LEASE_S
+
+
+async def test_who_sees_another_holder_leaves_at_once(api: LeaseApi, clock: ManualClock) -> None:
+    elector = elector_of(api, clock, "a")
+    await elector.acquire()
+    api.store({**(api.lease or {}), "spec": {**api.spec, "holderIdentity": "b"}})
+    await elector.hold()
+    assert not elector.leads
+    assert len(clock.pauses) == 1
+
+
+async def test_a_conflict_while_renewing_is_not_the_end(api: LeaseApi, clock: ManualClock) -> None:
+    elector = elector_of(api, clock, "a")
+    await elector.acquire()
+    api.fault = Conflict("modified", code=409)
+    assert not await elector._try()
+    api.fault = None
+    assert await elector._try()
+
+
+async def test_of_two_that_try_one_leads(api: LeaseApi, clock: ManualClock) -> None:
+    first, second = elector_of(api, clock, "a"), elector_of(api, clock, "b")
+    assert await first._try()
+    assert not await second._try()
+
+
+async def test_nothing_is_given_back_that_is_not_held(api: LeaseApi, clock: ManualClock) -> None:
+    await elector_of(api, clock, "a").acquire()
+    second = elector_of(api, clock, "b")
+    await second._try()
+    await second.release()
+    assert api.spec["holderIdentity"] == "a"
