@@ -172,9 +172,8 @@ def _pod_conditions(sight: Sight, wanted: Any) -> Complaints:
 
 def _group_conditions(sight: Sight, wanted: Any) -> Complaints:
     for name, fields in wanted.items():
-        yield from _condition(
-            sight, f"group {name}", sight.groups.get(name), "PodGroupInitiallyScheduled", fields
-        )
+        type_ = (fields or {}).get("type", "PodGroupInitiallyScheduled")
+        yield from _condition(sight, f"group {name}", sight.groups.get(name), type_, fields)
 
 
 def _domain(sight: Sight, wanted: Any) -> Complaints:

@@ -6,7 +6,7 @@ Pure functions; next: `expectations.py`, which applies them to what a server hol
 import re
 from typing import Any
 
-_PATH_PART = re.compile(r"[^.\[\]]+|(?<=\[)[^\]]+")
+_PATH_PART = re.compile(r"(?<=\[)[^\]]+|[^.\[\]]+")
 
 
 def has_part(wanted: Any, found: Any) -> bool:

@@ -5,11 +5,16 @@ the scheduler's queue with the API, `RoomIsUsed` is asked once churn and faults 
 Comes in: a `ClusterView` and the events and effects seen by the link.  Goes out: complaints.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 from muster.api.core import Pod
+from muster.base.errors import InvariantViolated
+from muster.cluster.invariants import check_state
 from muster.framework.groups import GroupKey, PodKey
 from muster.framework.ports import (
+    BindDone,
     BindFailed,
     BindPod,
     Effect,
@@ -19,6 +24,8 @@ from muster.framework.ports import (
     PodGone,
     PodSeen,
 )
+from muster.scheduling.scheduler import Scheduler
+from muster.sim.client import SCHEDULER_NAMES
 from muster.sim.view import (
     Amounts,
     ClusterView,
@@ -37,6 +44,20 @@ from muster.sim.view import (
 )
 
 Look = Callable[[], ClusterView]
+
+
+class SchedulerWorld(Protocol):
+    """Where the scheduler is that is being judged."""
+
+    @property
+    def scheduler(self) -> Scheduler | None:
+        """The one at work, None while it is stopped."""
+        ...
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has nothing left to do at this moment."""
+        ...
 
 
 class GangWhole:
@@ -71,6 +92,12 @@ class GangWhole:
                     f"gang {group} of {minimum} had {placed} placed after binding {count} at {now_s:.3f}"
                 )
 
+    def reset(self) -> None:
+        """A new scheduler is told everything anew, and knows of no binding on the wire."""
+        self._min_counts.clear()
+        self._pods.clear()
+        self._on_the_wire.clear()
+
     def check(self, now_s: float) -> Iterable[str]:
         """Complaints since the last step."""
         complaints, self._complaints = self._complaints, []
@@ -103,6 +130,69 @@ class GangWhole:
         )
 
 
+class NothingForgotten:
+    """Every pod to be placed is in exactly one queue or on the wire, and the scheduler's books add up.
+
+    Judged against what the scheduler has been told, whenever it has nothing left to do at this moment.
+    """
+
+    name = "nothing forgotten"
+
+    def __init__(self) -> None:
+        self._world: SchedulerWorld | None = None
+        self._pods: dict[PodKey, Pod] = {}
+        self._accepted: set[str] = set()
+
+    def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
+        """Learn what the scheduler was told."""
+        match event:
+            case PodSeen(pod):
+                self._pods[PodKey(pod.metadata.namespace, pod.metadata.name)] = pod
+            case PodGone(key):
+                self._pods.pop(key, None)
+            case BindDone(_, uid):
+                self._accepted.add(uid)
+
+    def of(self, world: SchedulerWorld) -> "NothingForgotten":
+        """Judge the scheduler of this world."""
+        self._world = world
+        return self
+
+    def reset(self) -> None:
+        """A new scheduler is told everything anew."""
+        self._pods.clear()
+        self._accepted.clear()
+
+    def check(self, now_s: float) -> Iterator[str]:
+        """Pods in no queue or in two, queues nobody will come back to, sums that are not the parts'."""
+        if self._world is None or self._world.scheduler is None or not self._world.is_settled:
+            return
+        scheduler = self._world.scheduler
+        report = scheduler.report()
+        queued = Counter(key for pending in report.pending for key in pending.waiting)
+        on_the_wire = {binding.uid for binding in report.bindings}
+        for key, pod in self._pods.items():
+            to_place = self._is_to_place(pod) and pod.metadata.uid not in on_the_wire | self._accepted
+            if to_place and queued[key] != 1:
+                yield f"pod {key} is in {queued[key]} queues"
+            elif not to_place and queued[key]:
+                yield f"pod {key} is queued though it is bound, on the wire, or not to be placed"
+        for pending in report.pending:
+            if pending.place in ("active", "arriving"):
+                yield f"{pending.kind} {pending.key} is {pending.place} and nobody tries it"
+            if pending.place in ("backoff", "unschedulable") and (pending.retry_at_s or 0) < now_s:
+                yield f"{pending.kind} {pending.key} is in {pending.place}, due at {pending.retry_at_s}"
+        try:
+            check_state(scheduler.state)
+        except InvariantViolated as error:
+            yield str(error)
+
+    @staticmethod
+    def _is_to_place(pod: Pod) -> bool:
+        ours = pod.spec.scheduler_name in SCHEDULER_NAMES
+        return ours and not (pod.spec.node_name or pod.is_terminal or pod.is_terminating)
+
+
 class NodeRoom:
     """No node holds more than it has.
 
@@ -130,20 +220,19 @@ class NodeRoom:
 class NoTornGangs:
     """No two gangs hold parts of what the other needs.
 
-    A gang that has never been whole and holds something, while nothing is on the wire, is torn.
-    Refused binds may tear one; two at once, each waiting, would be the deadlock that Muster exists to end.
+    A gang that has never been whole and holds something, while nothing is on the wire, is torn; two of them
+    are the deadlock that Muster exists to end.  Only binds that the API refuses may tear one.
     """
 
     name = "no torn gangs"
 
-    def __init__(self, look: Look, *, is_quiet: Callable[[], bool], allowed: int = 0) -> None:
+    def __init__(self, look: Look, *, is_quiet: Callable[[], bool]) -> None:
         self._look = look
         self._is_quiet = is_quiet
-        self._allowed = allowed
         self._ever_whole: set[str] = set()
 
     def check(self, now_s: float) -> Iterator[str]:
-        """Torn gangs beyond the allowed number."""
+        """Torn gangs, of which there should be none."""
         view = self._look()
         torn = []
         for name, group in view.groups.items():
@@ -153,7 +242,7 @@ class NoTornGangs:
                 self._ever_whole.add(str(group["metadata"]["uid"]))
             elif placed and str(group["metadata"]["uid"]) not in self._ever_whole:
                 torn.append(f"{name} holds {placed} of {minimum}")
-        if len(torn) > self._allowed and self._is_quiet():
+        if torn and self._is_quiet():
             yield "; ".join(torn)
 
 

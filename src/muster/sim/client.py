@@ -13,6 +13,7 @@ JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 
 NAMESPACE = "default"
+SCHEDULER_NAMES = ("muster", "default-scheduler")  # whose pods the simulated scheduler takes
 _GROUPS = f"/apis/scheduling.k8s.io/v1beta1/namespaces/{NAMESPACE}/podgroups"
 PATHS: Mapping[str, str] = {
     "node": "/api/v1/nodes",

@@ -40,10 +40,12 @@ TRANSITIONS = (
 
 
 class Coverage:
-    """Counts of what happened."""
+    """Counts what happened into `counts`, by comparing the cluster before and after each step."""
 
-    def __init__(self, look: Callable[[], ClusterView]) -> None:
-        self.counts: Counter[str] = Counter()
+    name = "coverage"
+
+    def __init__(self, look: Callable[[], ClusterView], counts: Counter[str]) -> None:
+        self.counts = counts
         self._look = look
         self._pods: dict[str, Object] = {}
         self._groups: dict[str, Object] = {}
@@ -52,8 +54,6 @@ class Coverage:
         self._lowered: set[str] = set()
         self._whole: set[str] = set()
         self._waited: dict[str, float] = {}
-
-    name = "coverage"
 
     def count(self, name: str) -> None:
         """Note that something happened."""

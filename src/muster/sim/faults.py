@@ -59,6 +59,11 @@ class Faults(Struct, frozen=True):
     event_late_s_max: float = 0.0
     event_doubled: float = 0.0
 
+    @property
+    def breaks_binds(self) -> bool:
+        """Whether a binding that was decided may come to nothing."""
+        return self.bind_refused > 0 or self.bind_unanswered > 0
+
     @classmethod
     def draw(cls, generator: np.random.Generator) -> "Faults":
         """Rates for one run: each kind of fault is there in about half of them."""
@@ -83,6 +88,10 @@ class Observer(Protocol):
 
     def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
         """`effects` is what the scheduler answered to `event`, before any fault."""
+        ...
+
+    def reset(self) -> None:
+        """Another scheduler takes over and will be told everything anew."""
         ...
 
 
@@ -121,6 +130,11 @@ class FaultyLink:
         self._deliver_due(now_s, effects)
         due_s = self._next_due_s()
         return effects if due_s is None else [*effects, WakeAt(due_s)]
+
+    @property
+    def is_carrying(self) -> bool:
+        """Whether events are on their way to the scheduler."""
+        return any(self._channels.values())
 
     def _arrive(self, event: Event, now_s: float) -> None:
         faults = self._faults()

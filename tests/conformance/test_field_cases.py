@@ -1,0 +1,52 @@
+"""The table of field cases is whole, and what it names exists."""
+
+import re
+from itertools import chain
+from pathlib import Path
+
+import yaml
+from tests.conformance.cases import load_cases
+
+HERE = Path(__file__).parent
+SCENARIOS = HERE.parent / "scenarios" / "field"
+TABLE = yaml.safe_load((HERE / "field_cases.yaml").read_text(encoding="utf-8"))
+IDS = [line.split()[0] for line in (HERE / "field_case_ids.txt").read_text(encoding="utf-8").splitlines()]
+
+
+def test_every_case_is_tested_or_left_to_an_issue_and_none_is_both() -> None:
+    tested = set(chain.from_iterable(TABLE["tested"].values()))
+    left = list(chain.from_iterable(TABLE["left"].values()))
+    assert sorted(tested | set(left)) == sorted(IDS)
+    assert not tested & set(left)
+    assert len(left) == len(set(left))
+
+
+def test_what_is_tested_in_part_is_among_the_tested() -> None:
+    assert set(chain.from_iterable(TABLE["partly"].values())) <= set(
+        chain.from_iterable(TABLE["tested"].values())
+    )
+
+
+def test_case_files_hold_exactly_the_cases_that_the_table_gives_them() -> None:
+    for file in sorted(SCENARIOS.glob("*.yaml")):
+        assert [case.id for case in load_cases(file)] == TABLE["tested"][file.name], file.name
+
+
+def test_python_tests_are_named_after_the_cases_that_the_table_gives_them() -> None:
+    for name, ids in TABLE["tested"].items():
+        if name.startswith("test_"):
+            text = (SCENARIOS / name).read_text(encoding="utf-8")
+            found = {
+                case_id.upper() for case_id in re.findall(r"^def test_\w+_(b\d{3})\(", text, re.MULTILINE)
+            }
+            assert found == set(ids), name
+
+
+def test_files_named_in_the_table_exist() -> None:
+    for name in TABLE["tested"]:
+        assert (SCENARIOS / name).exists(), name
+
+
+def test_every_placement_case_spells_out_a_field_case() -> None:
+    assert list(TABLE["placement"]) == ["P02", "P04", "P05", "P07", "P08", "P09"]
+    assert set(TABLE["placement"].values()) <= set(IDS)
