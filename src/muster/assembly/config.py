@@ -1,7 +1,7 @@
 """The configuration of the scheduler: whose pods, which plugins, how long to wait; read from YAML or JSON.
 
-In comes the text of a file the user wrote; out comes a validated `Config`, or a `ConfigError` with the path of the
-bad value and a hint.  Next: `profiles.py`, which makes a scheduler of it.
+In comes the text of a file the user wrote; out comes a validated `Config`, or a `ConfigError` with the path
+of the bad value and a hint.  Next: `profiles.py`, which makes a scheduler of it.
 """
 
 from typing import Any
@@ -36,7 +36,8 @@ class QueueChoice(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tru
 class Config(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """What `muster.yaml` may say.
 
-    `plugins` replaces the default profile when given; `add_plugins` come after it; `remove_plugins` are taken out.
+    `plugins` replaces the default profile when given; `remove_plugins` are taken out of it, `add_plugins` come
+    after it.
     """
 
     scheduler_names: tuple[str, ...] = DEFAULT_SCHEDULER_NAMES
@@ -84,7 +85,7 @@ def check_config(config: Config, source: str) -> None:
         raise ConfigError("must be more than 0", path=f"{source}: $.queue.flushEverySeconds")
     if queue.max_backoff_seconds < queue.initial_backoff_seconds:
         raise ConfigError(
-            f"{queue.max_backoff_seconds} is less than initialBackoffSeconds ({queue.initial_backoff_seconds})",
+            f"less than initialBackoffSeconds: {queue.max_backoff_seconds} < {queue.initial_backoff_seconds}",
             path=f"{source}: $.queue.maxBackoffSeconds",
         )
 
@@ -102,12 +103,9 @@ def queue_times(choice: QueueChoice) -> QueueTimes:
 def _hint(message: str) -> str:
     if "unknown field" not in message:
         return ""
-    known = (
-        field.encode_name
-        for type_ in (Config, PluginChoice, QueueChoice)
-        for field in msgspec.structs.fields(type_)
-    )
-    return f"fields are {', '.join(sorted(set(known)))}"
+    types = (Config, PluginChoice, QueueChoice)
+    known = {field.encode_name for type_ in types for field in msgspec.structs.fields(type_)}
+    return f"fields are {', '.join(sorted(known))}"
 
 
 def _camel(name: str) -> str:

@@ -6,47 +6,37 @@ plain dicts; out come `framework.ports` events.  Another dialect (coscheduling, 
 such module. Next: `scheduling/scheduler.py`.
 """
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
-import msgspec
-
+from muster.api.codec import decode_object
 from muster.api.core import Node, Pod
-from muster.api.scheduling import PodGroup
+from muster.api.scheduling import PodGroup, SchedulingConstraints
 from muster.api.times import parse_seconds
-from muster.base.errors import ObjectInvalid
 from muster.framework.groups import Group, GroupKey, ObjectKey, UnsupportedField
 from muster.framework.ports import Event, GroupGone, GroupSeen, NodeGone, NodeSeen, PodGone, PodSeen
 
-Raw = bytes | Mapping[str, Any]
-_T = TypeVar("_T")
+Raw = bytes | str | dict[str, Any]
 
-_NOT_BUILT = "is not supported by this version of Muster"
-
-
-def decode(type_: type[_T], raw: Raw) -> _T:
-    """Decode an object of the API.  Raises ObjectInvalid, with the path of the bad value, if it is none."""
-    try:
-        if isinstance(raw, bytes):
-            return msgspec.json.decode(raw, type=type_)
-        return msgspec.convert(raw, type_)
-    except msgspec.MsgspecError as error:
-        raise ObjectInvalid(f"not a {type_.__name__}: {error}") from error
+_NOT_BUILT = {
+    "spec.parentCompositePodGroupName": "groups of composite groups are not placed yet",
+    "spec.schedulingConstraints.topology": "topology constraints are not followed yet",
+    "spec.resourceClaims": "groups with resource claims are not placed yet",
+}
 
 
 def decode_pod(raw: Raw) -> Pod:
     """A pod; raises ObjectInvalid."""
-    return decode(Pod, raw)
+    return decode_object(raw, Pod)
 
 
 def decode_node(raw: Raw) -> Node:
     """A node; raises ObjectInvalid."""
-    return decode(Node, raw)
+    return decode_object(raw, Node)
 
 
 def decode_group(raw: Raw) -> Group:
     """A PodGroup as the core knows groups; raises ObjectInvalid."""
-    return group_of(decode(PodGroup, raw))
+    return group_of(decode_object(raw, PodGroup))
 
 
 def group_key_of(pod: Pod) -> GroupKey | None:
@@ -61,7 +51,7 @@ def group_of(pod_group: PodGroup) -> Group:
     """Translate a PodGroup; what it asks for that is not built stands in `unsupported`."""
     meta, spec = pod_group.metadata, pod_group.spec
     gang = spec.scheduling_policy.gang
-    constraints = spec.scheduling_constraints
+    constraints = spec.scheduling_constraints or SchedulingConstraints()
     mode = spec.disruption_mode
     parent = spec.parent_composite_pod_group_name
     return Group(
@@ -72,9 +62,7 @@ def group_of(pod_group: PodGroup) -> Group:
         priority=spec.priority or 0,
         preemption_policy=spec.preemption_policy,
         disruption_mode="all" if mode is not None and mode.all is not None else "single",
-        topology_keys=tuple(term.key for term in (constraints.topology or ()) if constraints)
-        if constraints is not None
-        else (),
+        topology_keys=tuple(term.key for term in constraints.topology or ()),
         parent=ObjectKey(meta.namespace, parent) if parent else None,
         created_s=parse_seconds(meta.creation_timestamp),
         deleting=meta.deletion_timestamp is not None,
@@ -92,7 +80,7 @@ def _unsupported(pod_group: PodGroup) -> tuple[UnsupportedField, ...]:
         "spec.schedulingConstraints.topology": constraints is not None and bool(constraints.topology),
         "spec.resourceClaims": bool(spec.resource_claims),
     }
-    return tuple(UnsupportedField(path, _NOT_BUILT) for path, is_asked in asked.items() if is_asked)
+    return tuple(UnsupportedField(path, _NOT_BUILT[path]) for path, is_asked in asked.items() if is_asked)
 
 
 def event_of(resource: str, raw: Raw, *, gone: bool = False) -> Event:

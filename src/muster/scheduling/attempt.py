@@ -33,8 +33,7 @@ class Attempt(Struct, frozen=True):
 
     `reason` is empty when the group's minimum is placed and there are `placements` to bind.  `own_texts` are
     of members tried without success; every other member that stays is told `message`.  `shortfalls` has one
-    entry for each shape that found no room: by their pods events are judged.  `missing` is how many placed
-    members the group is short of.
+    entry for each shape that found no room: by their pods events are judged.
     """
 
     placements: tuple[tuple[Member, str], ...] = ()

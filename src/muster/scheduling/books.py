@@ -24,11 +24,13 @@ class Books:
         self.runner = runner
         self.state = ClusterState()
         self.members = Members(scheduler_names)
-        self.queue = Queue(sort_key=runner.sort_key, rules_of=runner.rules_of, times=times)
+        self.metrics = Metrics()
+        self.queue = Queue(
+            sort_key=runner.sort_key, rules_of=runner.rules_of, metrics=self.metrics, times=times
+        )
         self.inflight = InFlight()
         self.conditions = Conditions()
         self.speech = Speech()
-        self.metrics = Metrics()
         self.holders = Holders()
         self.touched: dict[EntityKey, Change | None] = {}
         self.synced = False

@@ -11,7 +11,7 @@ told to the entity they are about, never searched for.  Next: `cycle.py`.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 
 from msgspec import Struct
@@ -21,6 +21,7 @@ from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Reject
 from muster.framework.points import Entity
 from muster.framework.status import Status
 from muster.scheduling.members import EntityKey
+from muster.scheduling.metrics import INCOMING, Metrics
 
 
 class Place(Enum):
@@ -108,6 +109,7 @@ class Queue:
         *,
         sort_key: Callable[[Entity], tuple[float, ...]],
         rules_of: RulesOf,
+        metrics: Metrics | None = None,
         times: QueueTimes | None = None,
     ) -> None:
         self.times = times or QueueTimes()
@@ -121,7 +123,7 @@ class Queue:
         self._due: KeyedHeap[EntityKey] = KeyedHeap()
         self._waiting_for: dict[Change, dict[EntityKey, Entry]] = {}
         self._sequence = 0
-        self.incoming: dict[tuple[str, str, str], int] = {}  # (queue, event, type) → how many came
+        self._metrics = metrics or Metrics()
 
     # ── looking ──────────────────────────────────────────────────────────────────────────────────
 
@@ -271,8 +273,7 @@ class Queue:
         return entry
 
     def _count(self, place: Place, event: str, key: EntityKey) -> None:
-        counted = (place.value, event, key.kind)
-        self.incoming[counted] = self.incoming.get(counted, 0) + 1
+        self._metrics.count(INCOMING, queue=place.value, event=event, type=key.kind)
 
     def _leave(self, entry: Entry) -> None:
         self._due.remove(entry.key)
@@ -309,12 +310,3 @@ class Queue:
 def can_help(rules: Iterable[HintRule], rejected: Rejected, event: ClusterEvent) -> bool:
     """Whether one of the rules says that this event may end the rejection."""
     return any(rule.helps is None or rule.helps(rejected, event) is Hint.QUEUE for rule in rules)
-
-
-def count_places(queue: Queue) -> Mapping[tuple[Place, str], int]:
-    """How many entities of each type are in each place."""
-    counts: dict[tuple[Place, str], int] = {}
-    for entry in queue:
-        at = (entry.place, entry.key.kind)
-        counts[at] = counts.get(at, 0) + 1
-    return counts
