@@ -36,8 +36,8 @@ class QueueChoice(Struct, frozen=True, rename="camel", forbid_unknown_fields=Tru
 class Config(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """What `muster.yaml` may say.
 
-    `plugins` replaces the default profile when given; `remove_plugins` are taken out of it, `add_plugins` come
-    after it.
+    `plugins` replaces the default profile when given; `remove_plugins` are taken out of it, `add_plugins`
+    come after it.
     """
 
     scheduler_names: tuple[str, ...] = DEFAULT_SCHEDULER_NAMES

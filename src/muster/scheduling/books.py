@@ -25,9 +25,7 @@ class Books:
         self.state = ClusterState()
         self.members = Members(scheduler_names)
         self.metrics = Metrics()
-        self.queue = Queue(
-            sort_key=runner.sort_key, rules_of=runner.rules_of, metrics=self.metrics, times=times
-        )
+        self.queue = Queue(sort_key=runner.sort_key, rules_of=runner.rules_of, times=times)
         self.inflight = InFlight()
         self.conditions = Conditions()
         self.speech = Speech()

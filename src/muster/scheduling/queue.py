@@ -21,7 +21,6 @@ from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Reject
 from muster.framework.points import Entity
 from muster.framework.status import Status
 from muster.scheduling.members import EntityKey
-from muster.scheduling.metrics import INCOMING, Metrics
 
 
 class Place(Enum):
@@ -109,7 +108,6 @@ class Queue:
         *,
         sort_key: Callable[[Entity], tuple[float, ...]],
         rules_of: RulesOf,
-        metrics: Metrics | None = None,
         times: QueueTimes | None = None,
     ) -> None:
         self.times = times or QueueTimes()
@@ -123,7 +121,7 @@ class Queue:
         self._due: KeyedHeap[EntityKey] = KeyedHeap()
         self._waiting_for: dict[Change, dict[EntityKey, Entry]] = {}
         self._sequence = 0
-        self._metrics = metrics or Metrics()
+        self.incoming: dict[tuple[str, str, str], int] = {}  # (place, event, kind) → how many came
 
     # ── looking ──────────────────────────────────────────────────────────────────────────────────
 
@@ -273,7 +271,8 @@ class Queue:
         return entry
 
     def _count(self, place: Place, event: str, key: EntityKey) -> None:
-        self._metrics.count(INCOMING, queue=place.value, event=event, type=key.kind)
+        counted = (place.value, event, key.kind)
+        self.incoming[counted] = self.incoming.get(counted, 0) + 1
 
     def _leave(self, entry: Entry) -> None:
         self._due.remove(entry.key)

@@ -5,14 +5,11 @@ Every pending entity (one with members to place) is in exactly one place; `arriv
 since the last cycle and have not been looked at.
 """
 
-from collections.abc import Iterator
-
 from msgspec import Struct
 
 from muster.framework.groups import ObjectKey
 from muster.scheduling.books import Books
 from muster.scheduling.members import Cast, EntityKey, Stage
-from muster.scheduling.metrics import PENDING_PODS, QUEUED, Labels
 from muster.scheduling.queue import Place
 from muster.scheduling.waiting import find_wait
 
@@ -74,6 +71,7 @@ class Report(Struct, frozen=True):
     bindings: tuple[OnTheWire, ...]
     queued: dict[tuple[str, str], int]  # (place, kind) → entities
     pending_pods: dict[str, int]  # place → pods
+    incoming: dict[tuple[str, str, str], int]  # (place, event, kind) → entities that ever came
 
     def find(self, key: ObjectKey) -> Pending | None:
         """The pending entity of this name, a group before a lone pod."""
@@ -104,15 +102,8 @@ def make_report(books: Books) -> Report:
         ),
         queued=queued,
         pending_pods=pods,
+        incoming=dict(books.queue.incoming),
     )
-
-
-def gauges_of(report: Report) -> Iterator[tuple[tuple[str, Labels], float]]:
-    """The gauges of a report under stock's metric names, every place named, empty ones too."""
-    for place in PLACES:
-        yield (PENDING_PODS, (("queue", place),)), report.pending_pods.get(place, 0)
-        for kind in ("pod", "podgroup"):
-            yield (QUEUED, (("queue", place), ("type", kind))), report.queued.get((place, kind), 0)
 
 
 def _pending(books: Books, entity: EntityKey, cast: Cast) -> Pending:

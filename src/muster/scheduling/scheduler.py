@@ -5,7 +5,7 @@ queue and one cycle.  Nothing but `TimeReached` runs a cycle, and at most one `W
 thousand new pods lead to one cycle, not to a thousand.  Next: `review.py` and `cycle.py`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
@@ -35,9 +35,9 @@ from muster.scheduling.books import Books
 from muster.scheduling.conditions import INITIALLY_SCHEDULED
 from muster.scheduling.cycle import run_cycle
 from muster.scheduling.members import Member, Seen, Stage, group_entity
-from muster.scheduling.metrics import Labels, Metrics
+from muster.scheduling.metrics import Metrics
 from muster.scheduling.queue import QueueTimes
-from muster.scheduling.report import Report, gauges_of, make_report
+from muster.scheduling.report import Report, make_report
 from muster.scheduling.review import review_touched
 from muster.scheduling.waiting import speak
 
@@ -75,10 +75,6 @@ class Scheduler:
     def report(self) -> Report:
         """What is pending and why, who holds what."""
         return make_report(self._books)
-
-    def gauges(self) -> Iterator[tuple[tuple[str, Labels], float]]:
-        """What is queued now, under stock's metric names."""
-        return gauges_of(self.report())
 
     @property
     def metrics(self) -> Metrics:
