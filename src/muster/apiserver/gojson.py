@@ -74,7 +74,7 @@ def _explain(text: str) -> str:
     try:
         end = _skip(text, _value(text, _skip(text, 0), 0))
     except _Stop as stop:
-        return stop.args[0]
+        return str(stop)
     except RecursionError:
         return "exceeded max depth"
     return _bad(text, end, "after top-level value") if end < len(text) else "invalid JSON"

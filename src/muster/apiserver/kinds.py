@@ -180,7 +180,6 @@ class Kind(Struct, frozen=True):
     has_generation: bool = False
     create_on_update: bool = False  # PUT to a missing name creates (Lease)
     unconditional_update: bool = True  # PUT without resourceVersion is taken (not: scheduling, Lease, PDB)
-    name_rule: str = "subdomain"  # "label" (Namespace), "segment" (whatever fits into a path)
     # Graceful deletion (Pod): seconds, from the object and what DeleteOptions ask (None: nothing).
     grace_s: Callable[[Object, int | None], int] | None = None
     default_propagation: str = "Background"  # a DELETE that names none (Job: Orphan)

@@ -10,8 +10,8 @@ from typing import Any
 from msgspec import Struct
 
 from muster.apiserver.kinds import Kind, Object
-from muster.apiserver.names import label_key_faults, label_value_faults
 from muster.apiserver.statuses import bad_request
+from muster.apiserver.strategies.names import label_key, label_value
 
 _TOKEN = re.compile(r"\s*(?:(!=|==|=|!|<|>|\(|\)|,)|([^\s=!<>(),]+))")
 _SYMBOLS = {"=": "=", "==": "=", "!=": "!=", ">": "gt", "<": "lt", "in": "in", "notin": "notin"}
@@ -148,7 +148,7 @@ def _requirement(reader: _Reader) -> Requirement:
     key = reader.take()
     if not reader.is_word:
         raise bad_request(f"unable to parse requirement: found '{key}', expected: identifier")
-    if faults := label_key_faults(key):
+    if faults := label_key(key):
         raise bad_request(f'unable to parse requirement: <nil>: Invalid value: "{key}": {faults[0]}')
     following = reader.peek()
     if negated or following in ("", ","):
@@ -163,7 +163,7 @@ def _requirement(reader: _Reader) -> Requirement:
             if _integer(value) is None:
                 bad = f"values[0][{key}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value"
                 raise bad_request(f"unable to parse requirement: {bad} must be an integer")
-        elif faults := label_value_faults(value):
+        elif faults := label_value(value):
             bad = f'values[{values.index(value)}][{key}]: Invalid value: "{value}": {faults[0]}'
             raise bad_request(f"unable to parse requirement: {bad}")
     return Requirement(key, operator, values)
@@ -199,7 +199,9 @@ def _values(reader: _Reader) -> tuple[str, ...]:
             values.append(token)
             wants_value = False
         else:
-            raise bad_request(f"unable to parse requirement: found '{token}', expected: ',', ')' or identifier")
+            raise bad_request(
+                f"unable to parse requirement: found '{token}', expected: ',', ')' or identifier"
+            )
 
 
 def _parse_field_selector(kind: Kind, text: str) -> tuple[Requirement, ...]:

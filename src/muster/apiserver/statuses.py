@@ -11,12 +11,20 @@ from muster.apiserver.kinds import Cause, Kind, Object, Refused
 NOT_FOUND_PATH = "the server could not find the requested resource"
 
 
+class PageExpired(Refused):
+    """410 for a page whose moment is forgotten; `token` goes on with what is there now."""
+
+    def __init__(self, message: str, token: str) -> None:
+        super().__init__(message, code=410, reason="Expired", details={})
+        self.token = token
+
+
 def status_of(refused: Refused) -> Object:
     """The Status object of a refusal."""
     status: Object = {
         "kind": "Status",
         "apiVersion": "v1",
-        "metadata": {},
+        "metadata": {"continue": refused.token} if isinstance(refused, PageExpired) else {},
         "status": "Failure",
         "message": refused.message,
     }

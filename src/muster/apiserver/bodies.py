@@ -1,0 +1,171 @@
+"""The body of a request, as the object it describes.
+
+JSON, YAML and protobuf bodies and dicts of callers in this process end in the same decoder (`codec.py`).
+Next: `writing.py`.
+"""
+
+from typing import Any
+
+import yaml
+
+from muster.apiserver.calls import Call
+from muster.apiserver.codec import DecodeError, Reading, decode
+from muster.apiserver.exchange import Request
+from muster.apiserver.gojson import Document, JsonError, parse
+from muster.apiserver.kinds import Object, Refused
+from muster.apiserver.protobuf import ProtobufError, decode_protobuf
+from muster.apiserver.schemas import Record
+from muster.apiserver.statuses import bad_request, unsupported_media_type
+
+JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
+_ACCEPTED = (JSON, YAML, PROTOBUF)
+_SHOWN_BYTES = 30
+_TYPE_META = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
+_SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
+
+
+class _YamlLoader(yaml.SafeLoader):
+    """YAML as Kubernetes reads it: dates stay text."""
+
+
+_YamlLoader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def read_object(call: Call, group: str, version: str, kind: str, validation: str) -> Object:
+    """The object in the body, of this kind and version, with apiVersion and kind filled in.
+
+    `validation` is Strict, Warn or Ignore: what unknown and doubled fields lead to.
+    Raises   Refused (400, 415) with Kubernetes' words.
+    """
+    api_version = f"{group}/{version}" if group else version
+    reading = Reading()
+    value = _body_value(call, call.record_of(group, version, kind), kind, reading)
+    given_kind, given_version = _type_of(value, call.request.body, kind)
+    given_kind = given_kind or kind
+    given_version = given_version or api_version
+    title = f'{given_kind} in version "{given_version.rpartition("/")[2]}" cannot be handled as a {kind}'
+    record = call.record_of(group, version, kind)
+    if (given_version, given_kind) != (api_version, kind):
+        record = _other_record(call, given_version, given_kind, group, kind, title)
+    try:
+        obj = decode(record, value, reading)
+    except DecodeError as error:
+        raise bad_request(f"{title}: {error}") from None
+    if given_version != api_version:
+        message = (
+            f"the API version in the data ({given_version}) does not match the expected API version "
+            f"({api_version})"
+        )
+        raise bad_request(message)
+    report(call, reading.faults, validation, title)
+    return {"kind": kind, "apiVersion": api_version, **_without_type(obj)}
+
+
+def report(call: Call, faults: list[str], validation: str, title: str) -> None:
+    """Do with unknown and doubled fields what was asked: nothing, warnings, or a 400."""
+    if not faults or validation == "Ignore":
+        return
+    if validation == "Strict":
+        raise bad_request(f"{title}: strict decoding error: {', '.join(faults)}")
+    for fault in faults:
+        call.warn(fault)
+
+
+def _without_type(obj: Object) -> Object:
+    obj.pop("kind", None)
+    obj.pop("apiVersion", None)
+    return obj
+
+
+def _other_record(call: Call, version: str, kind: str, group: str, wanted: str, title: str) -> Record:
+    """The schema of what the body says it is, where that is another version of the kind asked for."""
+    row = call.catalog.of_kind(version, kind)
+    if row is None:
+        why = f'no kind "{kind}" is registered for version "{version}" in scheme "{_SCHEME}"'
+        raise bad_request(f"{title}: {why}")
+    given_group, _, short = version.rpartition("/")
+    if (given_group, kind) != (group, wanted):
+        hub = group.partition(".")[0] or "core"
+        raise bad_request(f"{title}: converting ({short}.{kind}) to ({hub}.{wanted}): unknown conversion")
+    return call.record_of(given_group, short, kind)
+
+
+def _body_value(call: Call, record: Record, kind: str, reading: Reading) -> dict[str, Any]:
+    body = call.request.body
+    if isinstance(body, dict):
+        return body
+    try:
+        document = read_document(call.request, record)
+    except (JsonError, ProtobufError) as error:
+        raise _unrecognized(kind, str(error), body) from None
+    reading.twice = document.twice
+    if document.value is None:
+        return {}
+    if not isinstance(document.value, dict):
+        found = {list: "array", str: "string", bool: "bool"}.get(type(document.value), "number")
+        why = f"json: cannot unmarshal {found} into Go value of type {_TYPE_META}"
+        raise _unrecognized(kind, f"couldn't get version/kind; json parse error: {why}", body)
+    return document.value
+
+
+def read_document(request: Request, record: Record | None = None) -> Document:
+    """The value in a body of bytes; `record` is needed for protobuf.
+
+    Raises   JsonError or ProtobufError when it cannot be read, Refused (415) for an unknown type.
+    """
+    body = request.body
+    assert isinstance(body, bytes)
+    content = request.headers.get("content-type", JSON).partition(";")[0].strip() or JSON
+    if content == JSON:
+        try:
+            return parse(body)
+        except JsonError as error:
+            raise JsonError(f"couldn't get version/kind; json parse error: {error}") from None
+    if content == YAML:
+        return Document(_parse_yaml(body), {})
+    if content == PROTOBUF and record is not None:
+        return Document(decode_protobuf(record, body), {})
+    raise unsupported_media_type(_ACCEPTED)
+
+
+def _parse_yaml(body: bytes) -> Any:
+    try:
+        value = yaml.load(body, Loader=_YamlLoader)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        text = " ".join(str(error).split())
+        raise JsonError(f"couldn't get version/kind; json parse error: yaml: {text}") from None
+    return _with_text_keys(value)
+
+
+def _with_text_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_key_text(key): _with_text_keys(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_text_keys(item) for item in value]
+    return value
+
+
+def _key_text(key: Any) -> str:
+    return str(key).lower() if isinstance(key, bool) else str(key)
+
+
+def _type_of(value: dict[str, Any], body: bytes | dict[str, Any], kind: str) -> tuple[str, str]:
+    for name, go in (("apiVersion", "apiVersion"), ("kind", "kind")):
+        if not isinstance(value.get(name) or "", str):
+            found = {list: "array", dict: "object", bool: "bool"}.get(type(value[name]), "number")
+            why = f"json: cannot unmarshal {found} into Go struct field .{go} of type string"
+            raise _unrecognized(kind, f"couldn't get version/kind; json parse error: {why}", body)
+    return value.get("kind") or "", value.get("apiVersion") or ""
+
+
+def _unrecognized(kind: str, why: str, body: bytes | dict[str, Any]) -> Refused:
+    raw = body if isinstance(body, bytes) else b"{}"
+    shown = raw[:_SHOWN_BYTES]
+    text = shown.decode("utf-8", "replace") if shown.startswith(b"{") else shown.hex()
+    summary = f"{text}{' ...' if len(raw) > _SHOWN_BYTES else ''}" or "<empty>"
+    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({summary})")

@@ -1,0 +1,257 @@
+"""PATCH: the object that a JSON patch, a merge patch or a strategic merge patch makes of a stored one.
+
+The result is decoded by the schema of the kind like any body.  Strategic merges are in `strategic.py`.
+"""
+
+from typing import Any
+
+import msgspec
+
+from muster.apiserver.calls import Call
+from muster.apiserver.codec import DecodeError, Reading, decode
+from muster.apiserver.gojson import Document, JsonError, parse
+from muster.apiserver.kinds import Cause, Object, Refused
+from muster.apiserver.routing import Route
+from muster.apiserver.statuses import bad_request, invalid, not_found
+from muster.apiserver.strategic import PatchError, merge_strategically
+from muster.apiserver.views import view_of
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+_OPERATIONS_MOST = 10_000
+_NOT_A_MAP = "json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+_REJECTED = "the server rejected our request due to an error in our request"
+
+
+def apply_patch(call: Call, route: Route, old: Object | None, validation: str) -> Object:
+    """The patched object, decoded, in the version and form that the request speaks.
+
+    Raises   Refused: 415, 400 and 422 for patches that cannot be read or applied, 404 where there is
+             nothing to patch.
+    """
+    content = _content_type(call)
+    document = _read_patch(call)
+    if old is None:
+        raise not_found(route.kind, route.name)
+    current = view_of(route.kind, route.version, old)
+    record = call.record_of(route.kind.group, route.version, route.kind.kind)
+    reading = Reading(document.twice)
+    if content == JSON_PATCH:
+        patched = _apply_json_patch(current, document.value)
+    elif content == MERGE_PATCH:
+        if not isinstance(document.value, dict):
+            raise bad_request(f"error decoding patch: {_NOT_A_MAP.format(found=_found(document.value))}")
+        patched = merge_patch(current, document.value)
+    else:
+        if not isinstance(document.value, dict):
+            raise bad_request(_NOT_A_MAP.format(found=_found(document.value)))
+        try:
+            patched = merge_strategically(record, current, document.value)
+        except PatchError as error:
+            raise bad_request(str(error)) from None
+    try:
+        obj = decode(record, patched, reading)
+    except DecodeError as error:
+        raise _not_decodable(patched, str(error)) from None
+    if reading.faults and validation == "Strict":
+        raise _not_decodable(patched, f"strict decoding error: {', '.join(reading.faults)}")
+    if reading.faults and validation == "Warn":
+        for fault in reading.faults:
+            call.warn(fault)
+    return obj
+
+
+def _content_type(call: Call) -> str:
+    given = call.request.headers.get("content-type", "").partition(";")[0]
+    if not given and isinstance(call.request.body, dict):
+        return MERGE_PATCH
+    if given not in (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH):
+        raise Refused("415: Unsupported Media Type", code=415, reason="UnsupportedMediaType", details={})
+    return given
+
+
+def _read_patch(call: Call) -> Document:
+    body = call.request.body
+    if isinstance(body, dict):
+        return Document(body, {})
+    try:
+        return parse(body)
+    except JsonError:
+        raise bad_request("invalid JSON patch") from None
+
+
+def _found(value: Any) -> str:
+    return {list: "array", str: "string", bool: "bool", dict: "object"}.get(type(value), "number")
+
+
+def _not_decodable(patched: Object, why: str) -> Refused:
+    shown = msgspec.json.encode(msgspec.json.encode(patched).decode()).decode()
+    cause = Cause("patch", "FieldValueInvalid", f"Invalid value: {shown}: {why}")
+    return invalid("", "", "", [cause])
+
+
+def merge_patch(target: Any, patch: Any) -> Any:
+    """The value that a merge patch makes of another (RFC 7396); it may share parts with both."""
+    if not isinstance(patch, dict):
+        return patch
+    out = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            out.pop(name, None)
+        else:
+            out[name] = merge_patch(out.get(name), value)
+    return out
+
+
+# JSON patch (RFC 6902)
+
+
+class _Rejected(Exception):
+    """An operation that cannot be done."""
+
+
+def _apply_json_patch(current: Object, operations: Any) -> Object:
+    if not isinstance(operations, list):
+        why = f"json: cannot unmarshal {_found(operations)} into Go value of type []handlers.jsonPatchOp"
+        raise bad_request(f"error decoding patch: {why}")
+    for operation in operations:
+        if not isinstance(operation, dict):
+            why = f"json: cannot unmarshal {_found(operation)} into Go value of type handlers.jsonPatchOp"
+            raise bad_request(f"error decoding patch: {why}")
+    if len(operations) > _OPERATIONS_MOST:
+        message = (
+            f"The allowed maximum operations in a JSON patch is {_OPERATIONS_MOST}, got {len(operations)}"
+        )
+        raise Refused(message, code=413, reason="RequestEntityTooLarge", details={})
+    document = copied(current)
+    try:
+        for operation in operations:
+            document = _apply_operation(document, operation)
+    except _Rejected:
+        raise Refused(_REJECTED, code=422, reason="Invalid", details={}) from None
+    if not isinstance(document, dict):
+        raise Refused(_REJECTED, code=422, reason="Invalid", details={})
+    return document
+
+
+def copied(value: Any) -> Any:
+    """A JSON value that shares nothing with this one."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [copied(item) for item in value]
+    return value
+
+
+def _apply_operation(document: Any, operation: dict[str, Any]) -> Any:
+    name, path = operation.get("op"), operation.get("path")
+    if not isinstance(path, str):
+        raise _Rejected
+    if name == "test":
+        found = _look(document, path, missing=None)
+        if found != operation.get("value"):
+            raise _Rejected
+        return document
+    if name == "remove":
+        return _remove(document, path)
+    if name == "add":
+        return _add(document, path, operation.get("value"))
+    if name == "replace":
+        _look(document, path)
+        return _replace(document, path, operation.get("value"))
+    if name in ("move", "copy"):
+        source = operation.get("from")
+        if not isinstance(source, str):
+            raise _Rejected
+        value = _look(document, source)
+        if name == "move":
+            document = _remove(document, source)
+        return _add(document, path, copied(value))
+    raise _Rejected
+
+
+_REQUIRED: Any = object()
+
+
+def _parts(path: str) -> list[str]:
+    if path == "":
+        return []
+    if not path.startswith("/"):
+        raise _Rejected
+    return [part.replace("~1", "/").replace("~0", "~") for part in path[1:].split("/")]
+
+
+def _index(part: str, length: int) -> int:
+    try:
+        index = int(part)
+    except ValueError:
+        raise _Rejected from None
+    if index < 0:
+        index += length
+    if not 0 <= index < length:
+        raise _Rejected
+    return index
+
+
+def _look(document: Any, path: str, *, missing: Any = _REQUIRED) -> Any:
+    here = document
+    for part in _parts(path):
+        if isinstance(here, dict) and part in here:
+            here = here[part]
+        elif isinstance(here, list):
+            here = here[_index(part, len(here))]
+        elif missing is _REQUIRED or not isinstance(here, dict):
+            raise _Rejected
+        else:
+            return missing
+    return here
+
+
+def _holder(document: Any, path: str) -> tuple[Any, str]:
+    *parents, last = _parts(path)
+    holder = document
+    for part in parents:
+        if isinstance(holder, dict) and part in holder:
+            holder = holder[part]
+        elif isinstance(holder, list):
+            holder = holder[_index(part, len(holder))]
+        else:
+            raise _Rejected
+    if not isinstance(holder, (dict, list)):
+        raise _Rejected
+    return holder, last
+
+
+def _add(document: Any, path: str, value: Any) -> Any:
+    if path == "":
+        return value
+    holder, last = _holder(document, path)
+    if isinstance(holder, dict):
+        holder[last] = value
+    elif last == "-":
+        holder.append(value)
+    else:
+        holder.insert(_index(last, len(holder) + 1), value)
+    return document
+
+
+def _replace(document: Any, path: str, value: Any) -> Any:
+    if path == "":
+        return value
+    holder, last = _holder(document, path)
+    holder[last if isinstance(holder, dict) else _index(last, len(holder))] = value
+    return document
+
+
+def _remove(document: Any, path: str) -> Any:
+    if path == "":
+        raise _Rejected
+    holder, last = _holder(document, path)
+    if isinstance(holder, dict):
+        if last not in holder:
+            raise _Rejected
+        del holder[last]
+    else:
+        del holder[_index(last, len(holder))]
+    return document

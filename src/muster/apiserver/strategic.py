@@ -1,0 +1,183 @@
+"""Strategic merge patches: merges that know, from the schema, which lists are merged and by what key.
+
+Directives: `$patch` (delete, replace, merge), `$retainKeys`, `$setElementOrder/LIST`,
+`$deleteFromPrimitiveList/LIST`.  Source: k8s.io/apimachinery util/strategicpatch.
+"""
+
+from typing import Any
+
+from muster.apiserver.kinds import Object
+from muster.apiserver.schemas import Field, ListOf, MapOf, Record, Type
+
+_PATCH, _RETAIN = "$patch", "$retainKeys"
+_ORDER, _DELETE = "$setElementOrder/", "$deleteFromPrimitiveList/"
+
+
+class PatchError(ValueError):
+    """A patch that cannot be applied."""
+
+
+def merge_strategically(record: Record, current: Object, patch: Object) -> Object:
+    """The object that the patch makes of `current`; it may share parts with both.
+
+    Raises   PatchError.
+    """
+    return _merge_map(record, current, patch)
+
+
+def _merge_map(type_: Type | None, original: Object, patch: Object) -> Object:
+    if _PATCH in patch:
+        directive = patch[_PATCH]
+        rest = {key: value for key, value in patch.items() if key != _PATCH}
+        if directive == "replace":
+            return rest
+        if directive == "delete":
+            return {}
+        if directive != "merge":
+            raise PatchError(f"unknown patch type found: {directive}")
+        patch = rest
+    out = _retained(original, patch)
+    for key, value in patch.items():
+        if key.startswith(_DELETE):
+            name = key.removeprefix(_DELETE)
+            if isinstance(out.get(name), list):
+                out[name] = [item for item in out[name] if item not in _list_of(value, key)]
+    for key, value in patch.items():
+        if key == _RETAIN or key.startswith((_ORDER, _DELETE)):
+            continue
+        field, inner = _field_of(type_, key)
+        order = patch.get(_ORDER + key)
+        _merge_entry(out, key, value, field, inner, order)
+    for key, value in patch.items():
+        name = key.removeprefix(_ORDER)
+        if key.startswith(_ORDER) and name not in patch and isinstance(out.get(name), list):
+            field, _ = _field_of(type_, name)
+            merge_key = field.merge_key if field is not None else ""
+            out[name] = _ordered(out[name], _list_of(value, key), out[name], merge_key or "")
+    return out
+
+
+def _retained(original: Object, patch: Object) -> Object:
+    keys = patch.get(_RETAIN)
+    if keys is None:
+        return dict(original)
+    kept = _list_of(keys, _RETAIN)
+    return {key: value for key, value in original.items() if key in kept}
+
+
+def _list_of(value: Any, key: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise PatchError(f"invalid patch format of the directive {key}")
+    return value
+
+
+def _field_of(type_: Type | None, key: str) -> tuple[Field | None, Type | None]:
+    """The field (where the type has fields) and the type of what is under a key."""
+    if isinstance(type_, Record):
+        field = type_.fields.get(key)
+        return field, field.type if field is not None else None
+    if isinstance(type_, MapOf):
+        return None, type_.item
+    return None, None
+
+
+def _merge_entry(
+    out: Object, key: str, value: Any, field: Field | None, inner: Type | None, order: Any
+) -> None:
+    if value is None:
+        out.pop(key, None)
+        return
+    old = out.get(key)
+    if isinstance(value, dict):
+        out[key] = _merge_map(inner, old, value) if isinstance(old, dict) else _fresh(inner, value)
+        return
+    if isinstance(value, list) and field is not None and field.merge_key is not None:
+        item = inner.item if isinstance(inner, ListOf) else None
+        present = old if isinstance(old, list) else []
+        out[key] = _merge_list(item, present, value, field.merge_key)
+        if order is not None:
+            out[key] = _ordered(out[key], _list_of(order, _ORDER + key), present, field.merge_key)
+        return
+    out[key] = value
+
+
+def _fresh(type_: Type | None, patch: Object) -> Object:
+    """A map that was not there before: the patch without its directives and nulls."""
+    return _merge_map(type_, {}, patch)
+
+
+def _merge_list(type_: Type | None, original: list[Any], patch: list[Any], merge_key: str) -> list[Any]:
+    if not any(isinstance(item, dict) for item in patch):
+        merged = [*original, *(item for item in patch if item not in original)]
+        return _ordered(merged, patch, original, "")
+    if not merge_key:
+        raise PatchError("cannot merge lists without merge key")
+    original, patch = _apply_directives(original, patch, merge_key)
+    merged = list(original)
+    for item in patch:
+        at = _place_of(merged, item, merge_key)
+        if at is None:
+            merged.append(_fresh(type_, item))
+        else:
+            merged[at] = _merge_map(type_, merged[at], item)
+    return _ordered(merged, patch, original, merge_key)
+
+
+def _apply_directives(original: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
+    """Do what items with `$patch` ask; gives the list that is left, and the items to merge into it."""
+    plain: list[Any] = []
+    replaces = False
+    for item in patch:
+        if not isinstance(item, dict):
+            raise PatchError("the elements of a list are not of one type")
+        directive = item.get(_PATCH)
+        if directive == "delete":
+            original = [old for old in original if old.get(merge_key) != _key_of(item, merge_key)]
+        elif directive == "replace":
+            replaces = True
+        elif directive is None or directive == "merge":
+            _key_of(item, merge_key)
+            plain.append(item)
+        else:
+            raise PatchError(f"unknown patch type found: {directive}")
+    return ([], plain) if replaces else (original, plain)
+
+
+def _key_of(item: Object, merge_key: str) -> Any:
+    if merge_key not in item:
+        raise PatchError(f"map: {item} does not contain declared merge key: {merge_key}")
+    return item[merge_key]
+
+
+def _place_of(items: list[Any], item: Any, merge_key: str) -> int | None:
+    wanted = item.get(merge_key) if merge_key else item
+    for index, other in enumerate(items):
+        if (other.get(merge_key) if merge_key else other) == wanted:
+            return index
+    return None
+
+
+def _ordered(merged: list[Any], patch: list[Any], server: list[Any], merge_key: str) -> list[Any]:
+    """The merged items: those of the patch in its order, the others in the server's, woven together."""
+    patched: list[tuple[int, Any]] = []
+    others: list[Any] = []
+    for item in merged:
+        place = _place_of(patch, item, merge_key)
+        if place is None:
+            others.append(item)
+        else:
+            patched.append((place, item))
+    mine = [item for _, item in sorted(patched, key=lambda pair: pair[0])]
+    others.sort(key=lambda item: _rank(server, item, merge_key))
+    out: list[Any] = []
+    while others and mine:
+        left = _place_of(server, others[0], merge_key)
+        right = _place_of(server, mine[0], merge_key)
+        comes_first = left is not None and right is not None and left < right
+        out.append(others.pop(0) if comes_first else mine.pop(0))
+    return out + others + mine
+
+
+def _rank(server: list[Any], item: Any, merge_key: str) -> int:
+    place = _place_of(server, item, merge_key)
+    return len(server) if place is None else place
