@@ -9,11 +9,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import msgspec
 import pytest
 import typer
 import yaml
 
 from muster.api.meta import Condition
+from muster.assembly.config import Config, PluginChoice, QueueChoice
 from muster.assembly.requests import WireEffect, request_of
 from muster.cli.main import app
 from muster.framework.groups import ObjectKey
@@ -184,3 +186,23 @@ def test_the_deployment_runs_a_command_that_exists() -> None:
     deployment = next(document for document in documents if document["kind"] == "Deployment")
     container = deployment["spec"]["template"]["spec"]["containers"][0]
     assert_command_exists("deploy/muster.yaml", ["muster", *container["args"]])
+
+
+# ── settings ─────────────────────────────────────────────────────────────────────────────────────
+
+SETTINGS = [
+    field
+    for type_ in (Config, PluginChoice, QueueChoice)
+    for field in msgspec.structs.fields(type_)
+    if field.name != "queue"
+]
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda field: field.encode_name)
+def test_every_setting_has_a_row_with_its_default(setting: msgspec.structs.FieldInfo) -> None:
+    text = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    (row,) = re.findall(
+        rf"^\| `(?:queue\.)?{setting.encode_name}`[^|]*\| ([^|]*) \|.*\|$", text, flags=re.MULTILINE
+    )
+    if isinstance(setting.default, int | float):
+        assert row == f"{setting.default:g}"

@@ -6,6 +6,7 @@ as the story says.  What is played is `story.py`; the cluster is `runtime/stage.
 
 import json
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -27,11 +28,12 @@ def demo(
     """Play a story in three acts: a deadlock, and how a gang avoids it."""
     from rich.console import Console
 
+    from muster.assembly.cluster_plan import ClusterPlan
     from muster.cli.story import ACTS, NODES, manifests
-    from muster.runtime.stage import RealTimeStage
+    from muster.runtime.stage import real_time_stage
 
     console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH, soft_wrap=False)
-    stage = RealTimeStage(manifests(NODES), scheduler_names=("muster",))
+    stage = real_time_stage(ClusterPlan(manifests(NODES)))
     told: list[dict[str, Any]] = []
     for number, act in enumerate(ACTS, start=1):
         if not as_json:
@@ -57,15 +59,14 @@ def show_title(console: "Console", number: int, act: "Act") -> None:
 
 def show_scene(console: "Console", scene: "Scene") -> None:
     """Print a moment: every node's GPU, every group, what was said, and which claims are not true."""
-    from rich.padding import Padding
-
     console.print()
     console.print(f"  [bold]{scene.caption}[/bold]")
     console.print("  " + _node_line(scene.picture), soft_wrap=True)
     for group in scene.picture.groups.values():
         console.print("  " + _group_line(group), soft_wrap=True)
     for message in scene.messages:
-        console.print(Padding(message, (0, 2, 0, 2)), style="italic", markup=False)
+        for line in textwrap.wrap(message, WIDTH - 4):
+            console.print(f"  {line}", style="italic", markup=False)
     for claim in scene.claims:
         mark = "[green]✓[/green]" if claim.holds else "[bold red]✗ NOT SO:[/bold red]"
         console.print(f"    {mark} {claim.text}")

@@ -20,7 +20,7 @@ from muster.dialects.native import decode_group, decode_node, decode_pod, group_
 from muster.framework.groups import Group, GroupKey
 from muster.placement.deadlock import find_stuck
 
-Object = Mapping[str, Any]
+Object = dict[str, Any]
 
 
 class GroupPicture(Struct, frozen=True):

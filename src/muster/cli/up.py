@@ -7,16 +7,16 @@ What runs is `runtime/embedded.py`.
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from muster.base.errors import ConfigError
+from muster.cli.run import check_names
+from muster.cli.settings import read_settings
 
 if TYPE_CHECKING:
     from muster.runtime.embedded import Address
-
-DEFAULT_NAMES = ("muster", "default-scheduler")
 
 
 def up(
@@ -52,34 +52,33 @@ def up(
             metavar="NAME", help="Whose pods to schedule; repeatable.  [default: muster, default-scheduler]"
         ),
     ] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Plugins and times of the scheduler.")
+    ] = None,
 ) -> None:
     """Start a Kubernetes 1.37 cluster with Muster in this process."""
-    names = tuple(scheduler_name or DEFAULT_NAMES)
+    names = check_names(scheduler_name) if scheduler_name else None
     manifests = read_nodes(nodes, node_shape)
     check_kubeconfig_path(kubeconfig_out)
+    from muster.assembly.cluster_plan import ClusterPlan
     from muster.runtime.embedded import Plan, run
 
-    plan = Plan(
-        nodes=manifests,
-        host=listen,
-        port=port,
-        kubelets=not no_kubelets,
-        scheduler_names=() if no_scheduler else names,
-        kubeconfig=kubeconfig_out,
-    )
+    scheduler = None if no_scheduler else read_settings(config, names)
+    cluster = ClusterPlan(manifests, nodes, kubelets=not no_kubelets, scheduler=scheduler)
+    served = () if scheduler is None else scheduler.scheduler_names
 
     def say_ready(address: "Address") -> None:
         if as_json:
             facts = {"ready": True, "server": address.url, "kubeconfig": str(kubeconfig_out)}
-            print(json.dumps({**facts, "nodes": len(manifests), "schedulerNames": plan.scheduler_names}))
+            print(json.dumps({**facts, "nodes": len(manifests), "schedulerNames": served}))
         else:
-            print(_greeting(address.url, kubeconfig_out, len(manifests), plan.scheduler_names))
+            print(_greeting(address.url, kubeconfig_out, len(manifests), served))
         sys.stdout.flush()
 
-    run(plan, say_ready)
+    run(Plan(cluster, host=listen, port=port, kubeconfig=kubeconfig_out), say_ready)
 
 
-def read_nodes(nodes: str, shape: str | None) -> list[dict[str, object]]:
+def read_nodes(nodes: str, shape: str | None) -> list[dict[str, Any]]:
     """Give the Node objects that `--nodes` and `--node-shape` ask for.
 
     Raises   ConfigError naming the option, or file, document and field, and the cure.

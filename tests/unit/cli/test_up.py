@@ -11,14 +11,14 @@ from muster.cli.up import check_kubeconfig_path, read_nodes
 
 def test_a_number_gives_nodes_of_the_default_shape() -> None:
     nodes = read_nodes("2", None)
-    assert [node["metadata"]["name"] for node in nodes] == ["n1", "n2"]  # type: ignore[index]
-    assert nodes[0]["status"]["allocatable"]["nvidia.com/gpu"] == "1"  # type: ignore[index]
+    assert [node["metadata"]["name"] for node in nodes] == ["n1", "n2"]
+    assert nodes[0]["status"]["allocatable"]["nvidia.com/gpu"] == "1"
 
 
 def test_a_file_gives_its_nodes(tmp_path: Path) -> None:
     file = tmp_path / "nodes.yaml"
     file.write_text("apiVersion: v1\nkind: Node\nmetadata: {name: big}\nstatus: {capacity: {cpu: 64}}\n")
-    assert [node["metadata"]["name"] for node in read_nodes(str(file), None)] == ["big"]  # type: ignore[index]
+    assert [node["metadata"]["name"] for node in read_nodes(str(file), None)] == ["big"]
 
 
 def test_a_mistake_in_the_file_names_the_file(tmp_path: Path) -> None:
