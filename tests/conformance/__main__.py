@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.conformance.cases import CASE_FILES, Case, load_cases
+from tests.conformance.case import CASE_FILES, Case, load_cases
 from tests.conformance.clean_slate import clear
 from tests.conformance.https import HttpsTransport, RealClock
 from tests.conformance.interpreter import CaseFailed, Interpreter, Options

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 from tests.conformance import manifests
-from tests.conformance.cases import Case
+from tests.conformance.case import Case
 from tests.conformance.expectations import Memory, Sight, complaints
 from tests.conformance.matching import field_at
 from tests.conformance.names import spread

@@ -5,7 +5,7 @@ one.  No kubelets: cases say themselves what becomes of a pod.
 """
 
 import numpy as np
-from tests.conformance.cases import Case
+from tests.conformance.case import Case
 from tests.conformance.interpreter import Interpreter, Options
 from tests.conformance.server import JSON, Answer, Api, Object
 

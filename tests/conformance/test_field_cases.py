@@ -5,7 +5,7 @@ from itertools import chain
 from pathlib import Path
 
 import yaml
-from tests.conformance.cases import load_cases
+from tests.conformance.case import load_cases
 
 HERE = Path(__file__).parent
 SCENARIOS = HERE.parent / "scenarios" / "field"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.conformance.cases import CASE_FILES, load_cases
+from tests.conformance.case import CASE_FILES, load_cases
 from tests.conformance.expectations import CHECKS
 from tests.conformance.left_out import LEFT_OUT
 from tests.conformance.matching import field_at, has_part, says

@@ -1,7 +1,7 @@
 """Every case of the suite, in simulation; those left for later fail, and are named in one table."""
 
 import pytest
-from tests.conformance.cases import CASE_FILES, Case, load_cases
+from tests.conformance.case import CASE_FILES, Case, load_cases
 from tests.conformance.interpreter import CaseFailed
 from tests.conformance.left_out import LEFT_OUT
 from tests.conformance.server import Api

@@ -19,7 +19,7 @@ from muster.sim.view import (
     phase_of,
 )
 
-TRANSITIONS = (
+REQUIRED = (
     "gang placed at once",
     "gang refused",
     "gang placed after refusal",
@@ -35,7 +35,11 @@ TRANSITIONS = (
     "pod deleted while bound",
     "group gone",
     "group deleted while its pods run",
-    "job complete",
+    "scheduler restarted",
+    "bind refused",
+    "bind unanswered",
+    "event late",
+    "event doubled",
 )
 
 

@@ -6,7 +6,7 @@ Here the scheduler's words count: they are ours, and must say what the case want
 from pathlib import Path
 
 import pytest
-from tests.conformance.cases import Case, load_cases
+from tests.conformance.case import Case, load_cases
 from tests.conformance.interpreter import Options
 from tests.conformance.simulation import run_in_simulation
 
