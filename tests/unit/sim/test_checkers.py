@@ -1,49 +1,15 @@
 """Each checker complains of what it is for, and of nothing else."""
 
-from typing import Any
-
 import pytest
+from tests.unit.sim.scene import Scene
 
 from muster.api.core import Pod, PodSpec, PodStatus
 from muster.api.meta import ObjectMeta
 from muster.framework.groups import Group, ObjectKey
 from muster.framework.ports import BindFailed, BindPod, GroupSeen, PodGone, PodSeen, TimeReached
 from muster.sim.checkers import GangWhole, NodeRoom, NoTornGangs, RoomIsUsed, TrueStaysTrue
-from muster.sim.client import group_manifest, node_manifest, pod_manifest, pod_spec
-from muster.sim.view import ClusterView, Object
 
 GANG = ObjectKey("default", "g")
-
-
-class Scene:
-    """A cluster that a test rearranges between two looks."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Object] = []
-        self.pods: list[Object] = []
-        self.groups: list[Object] = []
-
-    def node(self, name: str, cpu: int, **spec: Any) -> None:
-        node = node_manifest(name, {"cpu": str(cpu), "pods": "10"})
-        self.nodes.append(node | {"spec": spec})
-
-    def pod(
-        self, name: str, *, cpu: str = "1", node: str = "", group: str = "", phase: str = "Pending"
-    ) -> None:
-        pod = pod_manifest(name, pod_spec({"cpu": cpu}, scheduler="muster", group=group))
-        pod["metadata"]["uid"] = f"uid-{name}"
-        pod["spec"]["nodeName"] = node
-        self.pods.append(pod | {"status": {"phase": phase}})
-
-    def group(self, name: str, min_count: int | None, *, status: str = "") -> None:
-        group = group_manifest(name, min_count)
-        group["metadata"]["uid"] = f"uid-{name}"
-        conditions = [{"type": "PodGroupInitiallyScheduled", "status": status}] if status else []
-        self.groups = [each for each in self.groups if each["metadata"]["name"] != name]
-        self.groups.append(group | {"status": {"conditions": conditions}})
-
-    def look(self) -> ClusterView:
-        return ClusterView(self.nodes, self.pods, self.groups)
 
 
 def seen_pod(name: str, *, node: str = "", phase: str = "Pending") -> PodSeen:
@@ -121,7 +87,6 @@ def test_a_node_that_shrinks_under_its_pods_is_no_fault_of_ours() -> None:
     scene.pod("a", cpu="2", node="n1")
     checker = NodeRoom(scene.look)
     list(checker.check(0.0))
-    scene.nodes.clear()
     scene.node("n1", 1)
     assert list(checker.check(1.0)) == []
 
@@ -152,7 +117,7 @@ def test_a_gang_that_was_whole_once_is_not_torn_by_a_loss() -> None:
     scene.pod("b", node="n1", group="g")
     checker = NoTornGangs(scene.look, is_quiet=lambda: True)
     assert list(checker.check(0.0)) == []
-    scene.pods.pop()
+    scene.pods.pop("b")
     assert list(checker.check(1.0)) == []
 
 

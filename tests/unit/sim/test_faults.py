@@ -49,7 +49,7 @@ def pod(name: str) -> PodSeen:
 
 def run_to(link: FaultyLink, effects: list[Effect], until_s: float) -> list[Effect]:
     """Wake the link whenever it asks, up to a time; every effect but the wakes."""
-    given = [effect for effect in effects if not isinstance(effect, WakeAt)]
+    given: list[Effect] = [effect for effect in effects if not isinstance(effect, WakeAt)]
     wakes = [effect.at_s for effect in effects if isinstance(effect, WakeAt)]
     while wakes and wakes[-1] <= until_s:
         effects = link.handle(TimeReached(), wakes[-1])
