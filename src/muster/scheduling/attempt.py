@@ -33,13 +33,15 @@ class Attempt(Struct, frozen=True):
 
     `reason` is empty when the group's minimum is placed and there are `placements` to bind.  `own_texts` are
     of members tried without success; every other member that stays is told `message`.  `shortfalls` has one
-    entry for each shape that found no room: by their pods events are judged.
+    entry for each shape that found no room: by their pods events are judged.  `missing` is how many members
+    more must find room, 0 where that cannot be said: members of several shapes may stand in each other's way.
     """
 
     placements: tuple[tuple[Member, str], ...] = ()
     reason: str = ""
     message: str = ""
     own_texts: dict[PodKey, str] = {}
+    missing: int = 0
     rejectors: frozenset[str] = frozenset()
     shortfalls: tuple[Shortfall, ...] = ()
 
@@ -164,6 +166,14 @@ class _Trial:
             reason="" if placed else UNSCHEDULABLE,
             message="" if placed else status.message,
             own_texts=self._own_texts,
+            missing=self._missing(placed=placed),
             rejectors=frozenset(rejectors),
             shortfalls=shortfalls,
         )
+
+    def _missing(self, *, placed: bool) -> int:
+        if len({self._shape(member) for member in self._waiting}) != 1 or not self._shortfalls:
+            return 0
+        if placed or self._cast.group is None:
+            return 1
+        return max(1, self._cast.group.needed - self._cast.placed_count - len(self._placements))

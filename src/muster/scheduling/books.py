@@ -5,9 +5,12 @@ flight): they are reviewed together before the next cycle, so that a thousand ne
 their group.
 """
 
+from muster.api.core import Pod
+from muster.cluster.requests import pod_requests
 from muster.cluster.state import ClusterState
 from muster.framework.events import Change, ClusterEvent
 from muster.framework.runner import Runner
+from muster.placement.capacity import members_per_node
 from muster.scheduling.conditions import Conditions
 from muster.scheduling.holders import Holders
 from muster.scheduling.inflight import InFlight
@@ -25,7 +28,9 @@ class Books:
         self.state = ClusterState()
         self.members = Members(scheduler_names)
         self.metrics = Metrics()
-        self.queue = Queue(sort_key=runner.sort_key, rules_of=runner.rules_of, times=times)
+        self.queue = Queue(
+            sort_key=runner.sort_key, rules_of=runner.rules_of, copies_on=self._copies_on, times=times
+        )
         self.inflight = InFlight()
         self.conditions = Conditions()
         self.speech = Speech()
@@ -36,6 +41,18 @@ class Books:
     def touch(self, entity: EntityKey, wake: Change | None = None) -> None:
         """Have the entity looked at before the next cycle; `wake`: the change that may end its refusal."""
         self.touched[entity] = wake or self.touched.get(entity)
+
+    def _copies_on(self, pod: Pod, node_name: str) -> int:
+        """How many copies of the pod the node has room for now, by its resources alone."""
+        table = self.state.table
+        row = table.row_of.get(node_name)
+        if row is None:
+            return 0
+        amounts = pod_requests(pod)
+        if any(amount and name not in table.axis.names for name, amount in amounts.items()):
+            return 0
+        free = table.allocatable[row : row + 1] - table.requested[row : row + 1]
+        return int(members_per_node(free, table.axis.row(amounts), table.live[row : row + 1])[0])
 
     def tell(self, event: ClusterEvent, now_s: float) -> None:
         """Wake whom a change of the cluster can help; before everything is listed nobody waits yet."""

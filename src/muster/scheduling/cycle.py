@@ -5,6 +5,7 @@ In comes the head of the queue; out go bindings to ask for, or reasons.  Next: `
 
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Rejected
+from muster.framework.groups import PodKey
 from muster.framework.ports import Effect
 from muster.scheduling.attempt import SCHEDULER_ERROR, UNSCHEDULABLE, Attempt, attempt
 from muster.scheduling.binding import bind, refuse_group, refuse_pod
@@ -19,6 +20,8 @@ from muster.scheduling.metrics import (
 )
 from muster.scheduling.queue import Entry, Refusal
 from muster.scheduling.reasons import explain_group
+
+EVENTS_PER_ATTEMPT_MAX = 10
 
 
 def run_cycle(books: Books, now_s: float) -> list[Effect]:
@@ -68,10 +71,7 @@ def _refuse(
 ) -> list[Effect]:
     """Tell members and group, and put the entity back."""
     reason = decision.reason or UNSCHEDULABLE
-    effects: list[Effect] = []
-    for member in left:
-        text = decision.own_texts.get(member.key, message)
-        effects += refuse_pod(books, member.pod, reason=reason, message=text, now_s=now_s)
+    effects = _tell_members(books, left, decision.own_texts, reason, message, now_s)
     if decision.reason:
         effects += refuse_group(books, left[0], reason=reason, message=message, now_s=now_s)
     unplaced = tuple(shortfall.pod for shortfall in decision.shortfalls) or (left[0].pod,)
@@ -81,13 +81,33 @@ def _refuse(
         rejected=Rejected(entry.key.key if is_group else None, cast.group, unplaced),
         reason=reason,
         message=message,
-        short_of=_short_of(decision),
+        short_of=_short_of(books, decision, is_group=is_group),
+        missing=decision.missing,
         member_count=len(left) if is_group else 1,
         error=reason == SCHEDULER_ERROR,
         error_round=entry.attempts,
     )
     books.queue.refuse(entry.key, refusal, now_s)
     return effects
+
+
+def _tell_members(
+    books: Books,
+    left: list[Member],
+    own_texts: dict[PodKey, str],
+    reason: str,
+    message: str,
+    now_s: float,
+) -> list[Effect]:
+    """Every member gets the condition; ten the event too, those refused on their own account first."""
+    effects: list[Effect] = []
+    events: list[Effect] = []
+    for member in sorted(left, key=lambda member: member.key not in own_texts):
+        text = own_texts.get(member.key, message)
+        said = refuse_pod(books, member.pod, reason=reason, message=text, now_s=now_s)
+        effects += said[:1]
+        events += said[1:]
+    return effects + events[:EVENTS_PER_ATTEMPT_MAX]
 
 
 def _explain(
@@ -104,7 +124,7 @@ def _explain(
     if cast.group is None:
         return decision.shortfalls[0].text
     before = entry.refusal
-    if before is not None and before.short_of == _short_of(decision):
+    if before is not None and before.short_of == _short_of(books, decision, is_group=True):
         return before.message
     running = books.holders.running(books.members, snapshot)
     return explain_group(
@@ -112,8 +132,10 @@ def _explain(
     )
 
 
-def _short_of(decision: Attempt) -> tuple[str, ...]:
-    return (decision.message, *(shortfall.text for shortfall in decision.shortfalls))
+def _short_of(books: Books, decision: Attempt, *, is_group: bool) -> tuple[object, ...]:
+    """What the explanation depends on: counts, the filters' words, and who there is that could end."""
+    texts = tuple(shortfall.text for shortfall in decision.shortfalls)
+    return (decision.message, texts, books.members.holders() if is_group else None)
 
 
 def _measure(

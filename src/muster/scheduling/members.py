@@ -158,6 +158,14 @@ class Members:
         """Whether this scheduler places pods of that name."""
         return pod.spec.scheduler_name in self._ours
 
+    def holders(self) -> frozenset[EntityKey]:
+        """Entities with members that take room."""
+        return frozenset(
+            entity
+            for entity, cast in self._casts.items()
+            if cast.stages[Stage.BOUND] or cast.stages[Stage.ASSUMED]
+        )
+
     def casts(self) -> Mapping[EntityKey, Cast]:
         """Everything known; not to be changed."""
         return self._casts

@@ -16,6 +16,7 @@ from enum import Enum
 
 from msgspec import Struct
 
+from muster.api.core import Pod
 from muster.base.heap import KeyedHeap
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.points import Entity
@@ -45,16 +46,19 @@ class QueueTimes(Struct, frozen=True):
 class Refusal(Struct, frozen=True):
     """Why an attempt failed: by which plugins, of whom, and what its users are told.
 
-    `error`: a contradiction or a refused call rather than lack of room.  Errors of one round (the number of
-    the attempt that led to them) count once, however many members they hit.
+    `short_of`: the facts behind the message; while they stay the same the message does too.  `missing`: how
+    many members more would have to find room, where that is known exactly (members of one shape); 0 where
+    it is not. `error`: a contradiction or a refused call rather than lack of room.  Errors of one round
+    (the number of the attempt that led to them) count once, however many members they hit.
     """
 
     rejectors: frozenset[str]
     rejected: Rejected
     reason: str
     message: str
-    short_of: tuple[str, ...] = ()
+    short_of: tuple[object, ...] = ()
     member_count: int = 1
+    missing: int = 0
     error: bool = False
     error_round: int = 0
     retry_after_s: float = 0.0
@@ -69,6 +73,7 @@ class Entry:
         "error_round",
         "errors",
         "failures",
+        "gained",
         "gate",
         "key",
         "place",
@@ -94,10 +99,12 @@ class Entry:
         self.error_round = 0
         self.gate: Status | None = None
         self.refusal: Refusal | None = None
+        self.gained: dict[str, int] = {}  # node name → copies that fit there, for nodes that changed since
         self.waits_for: dict[Change, tuple[HintRule, ...]] = {}
 
 
 RulesOf = Callable[[str], tuple[HintRule, ...]]
+CopiesOn = Callable[[Pod, str], int]
 
 
 class Queue:
@@ -108,11 +115,13 @@ class Queue:
         *,
         sort_key: Callable[[Entity], tuple[float, ...]],
         rules_of: RulesOf,
+        copies_on: CopiesOn,
         times: QueueTimes | None = None,
     ) -> None:
         self.times = times or QueueTimes()
         self._sort_key = sort_key
         self._rules_of = rules_of
+        self._copies_on = copies_on
         self._entries: dict[EntityKey, Entry] = {}
         self._past: dict[
             EntityKey, Entry
@@ -191,6 +200,7 @@ class Queue:
             wait_s, capped = self._backoff_s(entry.failures, refusal.member_count)
         rests = capped and not refusal.error
         entry.refusal = refusal
+        entry.gained = {}
         if rests:
             entry.place = Place.UNSCHEDULABLE
             every_s = self.times.flush_every_s
@@ -235,13 +245,15 @@ class Queue:
     def tell(self, event: ClusterEvent, now_s: float) -> list[EntityKey]:
         """Activate every refused entity that the event can help, at once; who that was.
 
-        Only entities rejected by a plugin that names this change are asked, each once.
+        Only entities rejected by a plugin that names this change are asked, each once.  One that is `missing`
+        several places waits until the nodes that changed could give so many.
         """
         woken = [
             entry
             for entry in self._waiting_for.get(event.change, {}).values()
             if entry.refusal is not None
             and can_help(entry.waits_for[event.change], entry.refusal.rejected, event)
+            and self._gives_enough(entry, entry.refusal, event)
         ]
         for entry in woken:
             self._wake(entry, now_s, event.change.name)
@@ -281,6 +293,18 @@ class Queue:
         for change in entry.waits_for:
             self._waiting_for[change].pop(entry.key, None)
         entry.waits_for = {}
+
+    def _gives_enough(self, entry: Entry, refusal: Refusal, event: ClusterEvent) -> bool:
+        """Whether the nodes that changed since the refusal could take as many members as are missing.
+
+        An upper bound, so that no change that helps is slept through: what fits on those nodes now, whether
+        it fitted before or not.
+        """
+        if refusal.missing == 0 or event.node is None:
+            return refusal.missing == 0
+        name = event.node.metadata.name
+        entry.gained[name] = self._copies_on(refusal.rejected.pods[0], name)
+        return sum(entry.gained.values()) >= refusal.missing
 
     def _index(self, entry: Entry) -> None:
         if entry.refusal is None:

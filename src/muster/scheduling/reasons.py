@@ -66,8 +66,7 @@ def explain_group(
     if needed <= len(waiting):
         facts = explain_gang(snapshot, _shapes(waiting, snapshot, runner), needed, running)
         parts.append(facts.sentence())
-    elif shortfalls:
-        parts.append(shortfalls[0].text)
+    parts += [shortfall.text for shortfall in shortfalls[:1] if len(parts) < 2 or len(shortfall.plugins) > 1]
     return "; ".join(parts)
 
 
