@@ -60,7 +60,6 @@ def test_pods_that_come_end_and_go() -> None:
         "lone pod placed": 1,
         "lone pod waited, then placed": 1,
         "pod failed": 1,
-        "group gone": 0,
     }
 
 
