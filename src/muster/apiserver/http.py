@@ -19,11 +19,12 @@ from urllib.parse import parse_qsl, unquote
 
 import msgspec
 from aiohttp import web
-from aiohttp.http_exceptions import PayloadEncodingError
+from aiohttp.http_exceptions import BadHttpMethod, PayloadEncodingError
+from aiohttp.web_protocol import RequestHandler
 
 from muster.apiserver.exchange import Request, Response, Watch
 from muster.apiserver.kinds import Refused
-from muster.apiserver.statuses import status_of
+from muster.apiserver.statuses import bad_request, method_not_allowed, status_of
 
 BODY_BYTES_MOST = 3 * 1024 * 1024
 _ADMIN = ("admin", ("system:masters", "system:authenticated"))
@@ -55,8 +56,7 @@ class HttpServer:
 
     async def start(self, listener: socket) -> None:
         """Begin to answer on this socket."""
-        server = web.Server(self._answer, access_log=None)
-        self._runner = web.ServerRunner(server, shutdown_timeout=_GOODBYE_S)
+        self._runner = web.ServerRunner(_Server(self._answer, access_log=None), shutdown_timeout=_GOODBYE_S)
         await self._runner.setup()
         await web.SockSite(self._runner, listener, ssl_context=self._ssl_context).start()
 
@@ -68,6 +68,7 @@ class HttpServer:
             await self._runner.cleanup()
 
     async def _answer(self, raw: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request; what is not HTTP at all ends in `_Protocol.handle_error`."""
         try:
             user, groups = self._who(raw)
             request = await _read(raw, user, groups)
@@ -96,6 +97,29 @@ class HttpServer:
         if scheme.lower() != "bearer" or not known:
             raise Refused("Unauthorized", code=401, reason="Unauthorized")
         return _ADMIN
+
+
+class _Protocol(RequestHandler):
+    """Answers what the HTTP parser refuses with a Status, as it answers everything else."""
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        if status >= 500:
+            return super().handle_error(request, status, exc, message)
+        refused = method_not_allowed() if isinstance(exc, BadHttpMethod) else bad_request("Bad Request")
+        answer = _whole(Response(refused.code, status_of(refused)), request)
+        answer.force_close()
+        return answer
+
+
+class _Server(web.Server):
+    def __call__(self) -> RequestHandler:
+        return _Protocol(self, loop=self._loop, **self._kwargs)
 
 
 async def _read(raw: web.BaseRequest, user: str, groups: tuple[str, ...]) -> Request:

@@ -108,15 +108,17 @@ def _fresh(type_: Type | None, patch: Object) -> Object:
 
 def _merge_list(type_: Type | None, original: list[Any], patch: list[Any], merge_key: str) -> list[Any]:
     if not any(isinstance(item, dict) for item in patch):
-        merged = [*original, *(item for item in patch if item not in original)]
+        places = _places(original, "")
+        merged = [*original, *(item for item in patch if _identity(item, "") not in places)]
         return _ordered(merged, patch, original, "")
     if not merge_key:
         raise PatchError("cannot merge lists without merge key")
     original, patch = _apply_directives(original, patch, merge_key)
     merged = list(original)
+    places = _places(merged, merge_key)
     for item in patch:
-        at = _place_of(merged, item, merge_key)
-        if at is None:
+        at = places.setdefault(_identity(item, merge_key), len(merged))
+        if at == len(merged):
             merged.append(_fresh(type_, item))
         else:
             merged[at] = _merge_map(type_, merged[at], item)
@@ -126,58 +128,62 @@ def _merge_list(type_: Type | None, original: list[Any], patch: list[Any], merge
 def _apply_directives(original: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
     """Do what items with `$patch` ask; gives the list that is left, and the items to merge into it."""
     plain: list[Any] = []
+    deleted: set[str] = set()
     replaces = False
     for item in patch:
         if not isinstance(item, dict):
             raise PatchError("the elements of a list are not of one type")
         directive = item.get(_PATCH)
-        if directive == "delete":
-            original = [old for old in original if old.get(merge_key) != _key_of(item, merge_key)]
-        elif directive == "replace":
+        if directive == "replace":
             replaces = True
+            continue
+        if merge_key not in item:
+            raise PatchError(f"map: {item} does not contain declared merge key: {merge_key}")
+        if directive == "delete":
+            deleted.add(_identity(item, merge_key))
         elif directive is None or directive == "merge":
-            _key_of(item, merge_key)
             plain.append(item)
         else:
             raise PatchError(f"unknown patch type found: {directive}")
-    return ([], plain) if replaces else (original, plain)
+    kept = [item for item in original if _identity(item, merge_key) not in deleted]
+    return ([], plain) if replaces else (kept, plain)
 
 
-def _key_of(item: Object, merge_key: str) -> Any:
-    if merge_key not in item:
-        raise PatchError(f"map: {item} does not contain declared merge key: {merge_key}")
-    return item[merge_key]
+def _identity(item: Any, merge_key: str) -> str:
+    """What makes an item of a list the same as another: the value of its key, or all of it."""
+    value = item.get(merge_key) if merge_key and isinstance(item, dict) else item
+    return value if isinstance(value, str) else repr(value)
 
 
-def _place_of(items: list[Any], item: Any, merge_key: str) -> int | None:
-    wanted = item.get(merge_key) if merge_key else item
-    for index, other in enumerate(items):
-        if (other.get(merge_key) if merge_key else other) == wanted:
-            return index
-    return None
+def _places(items: list[Any], merge_key: str) -> dict[str, int]:
+    """Where each item of a list stands, by its identity."""
+    places: dict[str, int] = {}
+    for index, item in enumerate(items):
+        places.setdefault(_identity(item, merge_key), index)
+    return places
 
 
 def _ordered(merged: list[Any], patch: list[Any], server: list[Any], merge_key: str) -> list[Any]:
     """The merged items: those of the patch in its order, the others in the server's, woven together."""
-    patched: list[tuple[int, Any]] = []
-    others: list[Any] = []
+    in_patch, in_server = _places(patch, merge_key), _places(server, merge_key)
+    mine: list[tuple[int, Any]] = []
+    others: list[tuple[int, Any]] = []
     for item in merged:
-        place = _place_of(patch, item, merge_key)
-        if place is None:
-            others.append(item)
+        identity = _identity(item, merge_key)
+        if identity in in_patch:
+            mine.append((in_patch[identity], item))
         else:
-            patched.append((place, item))
-    mine = [item for _, item in sorted(patched, key=lambda pair: pair[0])]
-    others.sort(key=lambda item: _rank(server, item, merge_key))
+            others.append((in_server.get(identity, len(server)), item))
+    mine.sort(key=lambda pair: pair[0])
+    others.sort(key=lambda pair: pair[0])
     out: list[Any] = []
-    while others and mine:
-        left = _place_of(server, others[0], merge_key)
-        right = _place_of(server, mine[0], merge_key)
-        comes_first = left is not None and right is not None and left < right
-        out.append(others.pop(0) if comes_first else mine.pop(0))
-    return out + others + mine
-
-
-def _rank(server: list[Any], item: Any, merge_key: str) -> int:
-    place = _place_of(server, item, merge_key)
-    return len(server) if place is None else place
+    left = right = 0
+    while left < len(others) and right < len(mine):
+        place = in_server.get(_identity(mine[right][1], merge_key))
+        if place is not None and others[left][0] < place:
+            out.append(others[left][1])
+            left += 1
+        else:
+            out.append(mine[right][1])
+            right += 1
+    return out + [item for _, item in others[left:]] + [item for _, item in mine[right:]]
