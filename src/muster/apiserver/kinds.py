@@ -183,6 +183,7 @@ class Kind(Struct, frozen=True):
     # Graceful deletion (Pod): seconds, from the object and what DeleteOptions ask (None: nothing).
     grace_s: Callable[[Object, int | None], int] | None = None
     default_propagation: str = "Background"  # a DELETE that names none (Job: Orphan)
+    default_warning: str = ""  # said by a DELETE that names none
     # The string that a field selector compares; None: the field at that path, "" where there is none.
     field_value: Callable[[Object, str], str] | None = None
     # The 400 for a field that has no selector.

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from muster.apiserver.kinds import Cause, Cluster, Object
-from muster.apiserver.strategies.base import BaseStrategy
+from muster.apiserver.strategies.base import BaseStrategy, field_at
 from muster.apiserver.strategies.fields import IMMUTABLE, invalid, invalid_each, mapping, required, text
 from muster.apiserver.strategies.names import label_key
 from muster.apiserver.strategies.printing import Column, column, since
@@ -207,3 +207,10 @@ def _source(event: Object) -> str:
     if not who:
         who, where = text(event, "reportingComponent"), text(event, "reportingInstance")
     return ", ".join(part for part in (who, where) if part)
+
+
+def event_field(event: Object, path: str) -> str:
+    """What a field selector of core/v1 compares; `source` is the component, of either kind of event."""
+    if path == "source":
+        return text(mapping(event, "source"), "component") or text(event, "reportingComponent")
+    return field_at(event, path)
