@@ -67,6 +67,8 @@ def delete_object(
         raise not_found(kind, name)
     _check_preconditions(kind, old["metadata"], options)
     kind.strategy.admit_delete(old, call)
+    if kind.default_warning and not options.policy and options.orphan_dependents is None:
+        call.warn(kind.default_warning)
     obj = {**old, "metadata": dict(old["metadata"])}
     metadata = obj["metadata"]
     graceful, pending = _plan_grace(call, kind, obj, options)
