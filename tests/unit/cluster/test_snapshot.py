@@ -1,0 +1,104 @@
+"""Frozen snapshots and their forks."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muster.api.quantity import INT64_MAX
+from muster.cluster.requests import HostPort
+from muster.cluster.snapshot import Snapshot
+from muster.testing.builders import ClusterBuilder, make_cluster, make_gang, make_pod
+from muster.testing.strategies import clusters, gangs
+
+
+def picture(snapshot: Snapshot) -> object:
+    return (
+        snapshot.requested.tolist(),
+        [[pod.metadata.name for pod in snapshot.pods_on(row)] for row in range(len(snapshot.node_names))],
+        [snapshot.host_ports_on(row) for row in range(len(snapshot.node_names))],
+    )
+
+
+def test_the_arrays_of_a_snapshot_refuse_writes() -> None:
+    snapshot = make_cluster().node().snapshot()
+    for array in (snapshot.live, snapshot.allocatable, snapshot.requested, snapshot.unschedulable):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_placing_on_the_frozen_original_is_an_error() -> None:
+    snapshot = make_cluster().node().snapshot()
+    with pytest.raises(ValueError, match="frozen"):
+        snapshot.place(make_pod(), 0)
+    with pytest.raises(ValueError, match="frozen"):
+        snapshot.place_many((make_pod(),), np.array([0], dtype=np.int32))
+
+
+@given(cluster=clusters(), members=gangs(), data=st.data())
+def test_what_happens_on_a_fork_stays_there(
+    cluster: ClusterBuilder, members: tuple, data: st.DataObject
+) -> None:  # type: ignore[type-arg]
+    snapshot = cluster.snapshot()
+    before = picture(snapshot)
+    rows = snapshot.live_rows().tolist()
+    fork = snapshot.fork()
+    for pod in members if rows else ():
+        fork.place(pod, data.draw(st.sampled_from(rows)))
+    second = picture(fork)
+    for pod in members if rows else ():
+        fork.fork().place(pod, rows[0])
+    assert picture(snapshot) == before
+    assert picture(fork) == second
+
+
+def test_placing_many_equals_placing_one_by_one() -> None:
+    snapshot = make_cluster().nodes(3).running("old", "n1", host_ports=[80]).snapshot()
+    pods = make_gang("g", 5, cpu="1", host_ports=[443])
+    rows = np.array([0, 2, 0, 0, 2], dtype=np.int32)
+    at_once, in_turn = snapshot.fork(), snapshot.fork()
+    at_once.place_many(pods, rows)
+    for pod, row in zip(pods, rows.tolist(), strict=True):
+        in_turn.place(pod, row)
+    assert picture(at_once) == picture(in_turn)
+
+
+def test_placing_nobody_changes_nothing() -> None:
+    fork = make_cluster().node().snapshot().fork()
+    fork.place_many((), np.array([], dtype=np.int32))
+    assert fork.pods_on(0) == ()
+
+
+def test_sums_on_a_fork_saturate() -> None:
+    fork = make_cluster().node().snapshot().fork()
+    fork.place_many(make_gang("g", 3, memory="8Ei"), np.array([0, 0, 0], dtype=np.int32))
+    assert fork.requested[0].tolist() == [0, INT64_MAX, 0, 3]
+
+
+def test_free_is_negative_where_a_node_is_overcommitted() -> None:
+    snapshot = make_cluster().node(cpu=1).running("old", "n1", cpu=3).snapshot()
+    assert snapshot.free[0, 0] == -2000
+    assert snapshot.free_at(np.array([0], dtype=np.int32))[0, 0] == -2000
+
+
+def test_what_no_node_offers_has_no_column_but_a_name() -> None:
+    snapshot = make_cluster().node(gpu=1).snapshot()
+    pod = make_pod(gpu=1, requests={"x.y/b": 1, "x.y/a": 2, "x.y/zero": 0})
+    assert snapshot.unknown_resources(pod) == ("x.y/a", "x.y/b")
+    assert snapshot.request_of(pod).tolist() == [0, 0, 0, 1, 1]
+
+
+def test_host_ports_are_known_by_row() -> None:
+    snapshot = make_cluster().nodes(2).running("old", "n2", host_ports=[80]).snapshot()
+    fork = snapshot.fork()
+    fork.place(make_pod(host_ports=[443]), 0)
+    assert snapshot.rows_with_host_ports() == (1,)
+    assert fork.rows_with_host_ports() == (0, 1)
+    assert fork.host_ports_on(1) == (HostPort("TCP", "0.0.0.0", 80),)
+
+
+def test_rows_of_deleted_nodes_are_not_live() -> None:
+    cluster = make_cluster().nodes(3)
+    cluster.state.remove_node("n2")
+    assert cluster.snapshot().live_rows().tolist() == [0, 2]
+    assert cluster.snapshot().nodes[1] is None

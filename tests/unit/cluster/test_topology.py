@@ -1,0 +1,40 @@
+"""Labels and taints as columns."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muster.cluster.topology import NO_VALUE, NodeLabels, NodeTaints
+from muster.testing.builders import make_node
+from muster.testing.strategies import nodes
+
+
+def test_values_are_numbered_in_order_of_their_text() -> None:
+    column = NodeLabels((make_node("a", labels={"r": "y"}), None, make_node("b", labels={"r": "x"}))).column(
+        "r"
+    )
+    assert (column.ids.tolist(), column.values) == ([1, NO_VALUE, 0], ("x", "y"))
+
+
+def test_an_answer_per_value_is_spread_to_the_rows() -> None:
+    column = NodeLabels((make_node("a", labels={"r": "x"}), make_node("b"))).column("r")
+    assert column.mask(np.array([True]), missing=False).tolist() == [True, False]
+    assert column.mask(np.array([False]), missing=True).tolist() == [False, True]
+
+
+def test_a_label_nobody_has_is_missing_everywhere() -> None:
+    column = NodeLabels((make_node("a"),)).column("none")
+    assert column.mask(np.array([], dtype=np.bool_), missing=True).tolist() == [True]
+
+
+@given(st.lists(st.one_of(st.none(), nodes()), max_size=8))
+def test_every_row_has_its_own_taints(found: list) -> None:  # type: ignore[type-arg]
+    taints = NodeTaints(tuple(found))
+    for node, index in zip(found, taints.set_of.tolist(), strict=True):
+        assert list(taints.sets[index]) == list((node.spec.taints or []) if node else [])
+
+
+def test_equal_lists_of_taints_are_one_set() -> None:
+    spot = [{"key": "spot", "effect": "NoSchedule"}]
+    taints = NodeTaints((make_node("a", taints=spot), make_node("b"), make_node("c", taints=spot)))
+    assert taints.set_of.tolist() == [0, 1, 0]
