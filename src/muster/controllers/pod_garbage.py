@@ -38,6 +38,10 @@ class PodGarbage(Reconciler):
                 return
             for pod in view.pods_on(name_of(change.object)):
                 yield (namespace_of(pod), name_of(pod))
+        elif change.kind == PODS and change.after is None:
+            node_name = node_of(change.object)
+            if not view.pods_on(node_name):
+                self._missing_s.pop(node_name, None)
         elif change.kind == PODS and change.after is not None:
             node_name = node_of(change.after)
             lost = view.get(NODES, "", node_name) is None if node_name else is_deleting(change.after)
