@@ -38,6 +38,7 @@ GATES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "off": ((), (), ()),
 }
 APIS = "scheduling.k8s.io/v1beta1=true,scheduling.k8s.io/v1alpha3=true"
+PORT_OFFSETS = (0, 1, 2, 10, 11)
 PATIENCE_S = 120.0
 STOP_S = 10.0
 
@@ -93,8 +94,8 @@ class ControlPlane:
         """Start what was asked for and wait until the API answers.  Raises StartError or BuildError."""
         self._binary = find_binary()
         self.directory.mkdir(parents=True, exist_ok=True)
-        for port in (self.port, self.port + 1, self.port + 2):
-            _check_free(port)
+        for offset in PORT_OFFSETS:
+            _check_free(self.port + offset)
         self._write_keys()
         self._start_etcd()
         self._start_apiserver()

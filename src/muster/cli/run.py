@@ -3,9 +3,13 @@
 Reads the options and hands them to `runtime/process.py`; what it says goes to stderr, a line an event.
 """
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from muster.assembly.config import Config
 
 METRICS_ADDRESS = "127.0.0.1:10261"
 
@@ -24,6 +28,10 @@ def run(
     scheduler_name: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Whose pods to schedule; repeatable.  [default: muster]"),
+    ] = None,
+    config: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Plugins, queue times and names; --scheduler-name goes before it."),
     ] = None,
     leader_elect: Annotated[
         str,
@@ -59,13 +67,34 @@ def run(
         format="%(asctime)s %(levelname)-7s %(name)s: %(message)s",
     )
     settings = RunSettings(
-        scheduler_names=check_names(scheduler_name or ["muster"]),
+        config=read_config(config, scheduler_name),
         elects_leader=parse_boolean(leader_elect, "--leader-elect"),
         lease_namespace=leader_elect_resource_namespace,
         lease_name=leader_elect_resource_name,
         metrics_address=parse_address(metrics_bind_address),
     )
     raise typer.Exit(run_process(settings, find_access(kubeconfig, context=context)))
+
+
+def read_config(file: str | None, names: list[str] | None) -> "Config":
+    """Give the scheduler's configuration; names on the command line replace those of the file.
+
+    Raises   ConfigError naming file and field, or option.
+    """
+    from msgspec.structs import replace
+
+    from muster.assembly.config import Config, load_config
+    from muster.base.errors import ConfigError
+
+    if file is None:
+        return Config(scheduler_names=check_names(names or ["muster"]))
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no text in UTF-8"
+        raise ConfigError(str(reason), path=f"--config: {file}") from error
+    found = load_config(text, file)
+    return replace(found, scheduler_names=check_names(names or list(found.scheduler_names)))
 
 
 def check_names(names: list[str]) -> tuple[str, ...]:

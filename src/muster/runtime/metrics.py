@@ -5,6 +5,7 @@ come /metrics, /healthz, /livez and /readyz.  Names and labels are kube-schedule
 rest is `muster_`.  As with kube-scheduler a standby is ready: readiness means in sync, not leading.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
@@ -156,7 +157,7 @@ class HealthServer:
         except OSError as error:
             await self.stop()
             raise ConfigError(
-                f"cannot listen on {address.host}:{address.port}: {error.strerror or error}",
+                f"cannot listen on {address.host}:{address.port}: {os.strerror(error.errno or 0).lower()}",
                 path="--metrics-bind-address",
                 hint="give another address, or 0 for none",
             ) from error

@@ -12,7 +12,7 @@ import signal
 import socket
 import uuid
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import uvloop
@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from muster.api.core import Node, Pod
 from muster.api.scheduling import PodGroup
+from muster.assembly.config import Config
 from muster.assembly.profiles import build
 from muster.base.errors import ApiError, ConfigError
 from muster.dialects.native import group_key_of, group_of
@@ -37,10 +38,12 @@ from muster.runtime.clock import Clock
 from muster.runtime.executor import Executor
 from muster.runtime.kubeconfig import Access
 from muster.runtime.leader import NAMESPACE, LeaderElector
-from muster.runtime.loop import Reactor, SchedulerLoop
+from muster.runtime.loop import SchedulerLoop
 from muster.runtime.metrics import Address, HealthServer, Key, MetricsPage, RequestCounts
 from muster.runtime.watch import ListWatch, WatchedKind
-from muster.scheduling.metrics import Metrics
+from muster.scheduling.metrics import INCOMING, PENDING_PODS, QUEUED
+from muster.scheduling.report import PLACES
+from muster.scheduling.scheduler import Scheduler
 
 FINISH_S = 8.0  # a request may take 5 s; kubelets give 30 s before they kill
 STALE_LEADER_S = 20.0
@@ -49,20 +52,10 @@ YOUNG_OBJECTS_BEFORE_COLLECTION = 50_000
 log = logging.getLogger("muster.run")
 
 
-class CountingReactor(Reactor, Protocol):
-    """A scheduler with its counts."""
-
-    metrics: Metrics
-
-    def gauges(self) -> Iterable[tuple[Key, float]]:
-        """What is in each queue now."""
-        ...
-
-
 class RunSettings(Struct, frozen=True):
-    """What `muster run` was told."""
+    """What `muster run` was told; `config` is the scheduler's own part."""
 
-    scheduler_names: tuple[str, ...]
+    config: Config
     elects_leader: bool = True
     lease_namespace: str = NAMESPACE
     lease_name: str | None = None
@@ -94,7 +87,7 @@ def lease_names(settings: RunSettings) -> tuple[str, ...]:
     """
     if settings.lease_name is not None:
         return (settings.lease_name,)
-    return tuple(sorted(set(settings.scheduler_names)))
+    return tuple(sorted(set(settings.config.scheduler_names)))
 
 
 class SchedulerProcess:
@@ -104,7 +97,7 @@ class SchedulerProcess:
         self,
         settings: RunSettings,
         access: Access,
-        scheduler: CountingReactor,
+        scheduler: Scheduler,
         *,
         clock: Clock,
         rng: np.random.Generator,
@@ -148,7 +141,7 @@ class SchedulerProcess:
                 self._client.server,
                 version,
                 self._identity,
-                ", ".join(self._settings.scheduler_names),
+                ", ".join(self._settings.config.scheduler_names),
             )
             try:
                 await self._run_tasks()
@@ -287,6 +280,8 @@ class SchedulerProcess:
 
     def _counters(self) -> Iterable[tuple[Key, int]]:
         yield from self._requests.counters()
+        for (place, event, kind), count in self._scheduler.report().incoming.items():
+            yield (INCOMING, (("event", event), ("queue", place), ("type", kind))), count
         done = self._executor.counts
         yield ("muster_bindings_total", (("result", "bound"),)), done.bound
         yield ("muster_bindings_total", (("result", "failed"),)), done.bind_failures
@@ -304,7 +299,11 @@ class SchedulerProcess:
             yield ("muster_watch_unreadable_objects_total", labels), watch.counts.unreadable
 
     def _gauges(self) -> Iterable[tuple[Key, float]]:
-        yield from self._scheduler.gauges()
+        report = self._scheduler.report()
+        for (place, kind), count in report.queued.items():
+            yield (QUEUED, (("queue", place), ("type", kind))), count
+        for place in PLACES:
+            yield (PENDING_PODS, (("queue", place),)), report.pending_pods.get(place, 0)
         yield ("muster_inbox_events", ()), self._loop.backlog
         yield ("muster_effects_waiting", ()), self._executor.waiting
         for elector in self._electors:
@@ -317,7 +316,7 @@ def run_process(settings: RunSettings, access: Access) -> int:
     rng = np.random.default_rng()  # noqa: TID251  jitter only: nothing that is decided draws on it
 
     async def serve() -> int:
-        scheduler = build(settings.scheduler_names)
+        scheduler = build(settings.config, stopwatch=clock.now_s)
         return await SchedulerProcess(settings, access, scheduler, clock=clock, rng=rng).run()
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
