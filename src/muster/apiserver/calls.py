@@ -81,6 +81,7 @@ class Call:
         """What a DELETE of that object with these DeleteOptions answers."""
         kind = self.catalog.by_name[resource]
         asked = read_delete_options(Request("DELETE", ""), options, self.schemas)
+        self.dry_run = self.dry_run or asked.dry_run
         return self._deleter(self, kind, kind.versions[0], namespace, name, asked)
 
     # What the server does

@@ -154,6 +154,8 @@ _GROUPS = (
         singular="podgroup",
         namespaced=True,
         strategy=PodGroupStrategy(),
+        unconditional_update=False,
+        unconditional_update=False,
         subresources=(_STATUS,),
     ),
     Kind(
@@ -164,6 +166,8 @@ _GROUPS = (
         singular="compositepodgroup",
         namespaced=True,
         strategy=CompositePodGroupStrategy(),
+        unconditional_update=False,
+        unconditional_update=False,
         subresources=(_STATUS,),
     ),
     Kind(
@@ -174,6 +178,8 @@ _GROUPS = (
         singular="workload",
         namespaced=True,
         strategy=WorkloadStrategy(),
+        unconditional_update=False,
+        unconditional_update=False,
     ),
     Kind(
         group=SCHEDULING,
@@ -213,6 +219,8 @@ _OTHERS = (
         singular="lease",
         namespaced=True,
         strategy=LeaseStrategy(),
+        unconditional_update=False,
+        unconditional_update=False,
         create_on_update=True,
     ),
     Kind(
@@ -242,6 +250,8 @@ _OTHERS = (
         singular="poddisruptionbudget",
         namespaced=True,
         strategy=BudgetStrategy(),
+        unconditional_update=False,
+        unconditional_update=False,
         subresources=(_STATUS,),
         short_names=("pdb",),
         has_generation=True,

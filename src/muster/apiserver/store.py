@@ -16,6 +16,7 @@ from muster.base.errors import Expired
 _KEPT_COUNT = 50_000
 _KEPT_S = 300.0
 _SLACK = 1_000  # forget in portions, so that a write stays cheap
+_FORGET_EVERY_S = 60.0
 
 
 class Change(NamedTuple):
@@ -40,13 +41,8 @@ class _Log:
         self.changes.append(change)
         self.times_s.append(now_s)
 
-    def forget_old(self, now_s: float, kept_count: int, kept_s: float) -> None:
-        excess = max(len(self.changes) - kept_count, bisect_left(self.times_s, now_s - kept_s))
-        if excess >= _SLACK:
-            self.forget(excess)
-
     def forget(self, count: int) -> None:
-        if count:
+        if count > 0:
             self.forgotten = self.changes[count - 1].revision
             del self.changes[:count]
             del self.times_s[:count]
@@ -86,6 +82,7 @@ class Store:
         self.revision = 1
         self._kept_count = kept_count
         self._kept_s = kept_s
+        self._forget_at_s = 0.0
         self._log = _Log()
         self._shelves: dict[str, _Shelf] = {}
 
@@ -198,8 +195,11 @@ class Store:
 
     def _written(self, change: Change, shelf: _Shelf, now_s: float) -> None:
         self._log.append(change, now_s)
-        if change.revision % _SLACK == 0:
-            self._log.forget_old(now_s, self._kept_count, self._kept_s)
+        log = self._log
+        if now_s >= self._forget_at_s or len(log.changes) >= self._kept_count + _SLACK:
+            self._forget_at_s = now_s + _FORGET_EVERY_S
+            old = bisect_left(log.times_s, now_s - self._kept_s)
+            log.forget(max(old, len(log.changes) - self._kept_count))
         for listener in shelf.listeners:
             listener()
 
