@@ -67,7 +67,8 @@ class GangFacts(Struct, frozen=True):
     def _need(self) -> str:
         if self.impossible:
             return f"needs {self.asks}"
-        have = [_free_text(shortage, self.needed) for shortage in self.shortages]
+        several = len(self.shortages) > 1
+        have = [_free_text(shortage, self.needed, named=several) for shortage in self.shortages]
         if not (len(have) == 1 and self.shortages[0].free // self.shortages[0].each == self.fitting):
             have.append(f"room for {self.fitting}")
         where = (
@@ -163,7 +164,7 @@ def explain_gang(
 
 def _shortages(snapshot: Snapshot, asks: Sequence[Ask], needed: int) -> tuple[Shortage, ...]:
     """Resources that alone are reason enough; for members of several shapes that cannot be said simply."""
-    if len(asks) != 1 or asks[0].per_node_max == 0 or not snapshot.live.any():
+    if len(asks) != 1 or asks[0].per_node_max == 0 or not asks[0].usable.any():
         return ()
     ask = asks[0]
     free = np.maximum(snapshot.free_at(np.flatnonzero(ask.usable).astype(np.int32)), 0)
@@ -235,8 +236,8 @@ def _request_text(pod: Pod, only: Sequence[str]) -> str:
     return " + ".join(_amount(name, amount) for name, amount in (chosen or asked).items())
 
 
-def _free_text(shortage: Shortage, needed: int) -> str:
-    free = format_amount(shortage.resource, shortage.free)
+def _free_text(shortage: Shortage, needed: int, *, named: bool) -> str:
+    free = (_amount if named else format_amount)(shortage.resource, shortage.free)
     if shortage.free // shortage.each >= needed:
         return f"{free} free but at most {format_amount(shortage.resource, shortage.free_on_one)} on one node"
     return f"{free} free"
@@ -244,7 +245,7 @@ def _free_text(shortage: Shortage, needed: int) -> str:
 
 def _amount(resource: str, amount: int) -> str:
     if resource == PODS:
-        return f"{amount} pod slot" if amount == 1 else f"{amount} pod slots"
+        return "1 pod slot" if amount == 1 else f"{amount} pod slots"
     return f"{format_amount(resource, amount)} {resource}"
 
 

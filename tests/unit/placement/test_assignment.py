@@ -1,0 +1,195 @@
+"""Members to rows: counting, one by one, and the slow twins of both."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muster.api.core import Pod
+from muster.base.arrays import Bool, Float64, Int32, Int64
+from muster.cluster.snapshot import Snapshot
+from muster.framework.points import Capacity, Filter, Score
+from muster.placement.assignment import UNPLACED, Assigner, assign_members, fill
+from muster.placement.shapes import shape_key
+from muster.plugins.node_affinity import NodeAffinity
+from muster.plugins.node_ports import NodePorts
+from muster.plugins.node_resources import NodeResourcesFit
+from muster.plugins.node_unschedulable import NodeUnschedulable
+from muster.plugins.taints import TaintToleration
+from muster.testing.builders import ClusterBuilder, make_cluster, make_gang, make_pod
+from muster.testing.strategies import clusters, gangs
+
+
+class Answer:
+    def __init__(self, feasible: Bool) -> None:
+        self.feasible = feasible
+
+
+class Rules:
+    """A judge made of real plugins; `forgetful` names all rows as changed, always."""
+
+    def __init__(self, *plugins: object, forgetful: bool = False, counts: bool = True) -> None:
+        self.plugins = plugins or (
+            NodeUnschedulable(),
+            TaintToleration(),
+            NodeAffinity(),
+            NodePorts(),
+            NodeResourcesFit(),
+        )
+        self.forgetful = forgetful
+        self.counts = counts
+        self.rows_asked = 0
+
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Answer:
+        self.rows_asked += len(rows)
+        masks = [p.filter(pod, snapshot, rows).feasible for p in self.plugins if isinstance(p, Filter)]
+        return Answer(np.logical_and.reduce(masks))
+
+    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
+        total = np.zeros(len(rows))
+        for plugin in self.plugins:
+            if isinstance(plugin, Score):
+                total += plugin.score(pod, snapshot, rows)
+        return total
+
+    def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
+        if self.forgetful:
+            return None
+        rows = [p.rows_changed(placed, row, pod, snapshot) for p in self.plugins if isinstance(p, Filter)]
+        return np.unique(np.concatenate([r for r in rows if r is not None])).astype(np.int32)
+
+    def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64 | None:
+        counts = [p.capacity(pod, snapshot, rows) for p in self.plugins if isinstance(p, Capacity)]
+        return np.minimum.reduce(counts) if self.counts else None
+
+
+def run(snapshot: Snapshot, pods: Sequence[Pod], rules: Rules, *, count_alike: bool) -> list[int]:
+    assigner = Assigner(snapshot.fork(), rules, snapshot.live_rows())
+    shapes = [shape_key(pod) for pod in pods]
+    return assign_members(pods, shapes, assigner, count_alike=count_alike).tolist()
+
+
+def obvious(snapshot: Snapshot, pods: Sequence[Pod], rules: Rules) -> list[int]:
+    """The slow twin: ask about every row for every member."""
+    fork, found = snapshot.fork(), []
+    for pod in pods:
+        best, best_score = UNPLACED, -1.0
+        for row in fork.live_rows().tolist():
+            one = np.array([row], dtype=np.int32)
+            if rules.filter(pod, fork, one).feasible[0]:
+                score = float(rules.score(pod, fork, one)[0])
+                if score > best_score:
+                    best, best_score = row, score
+        if best != UNPLACED:
+            fork.place(pod, best)
+        found.append(best)
+    return found
+
+
+@given(cluster=clusters(), pods=gangs())
+def test_one_by_one_equals_asking_about_every_row_every_time(
+    cluster: ClusterBuilder, pods: tuple[Pod, ...]
+) -> None:
+    snapshot = cluster.snapshot()
+    assert run(snapshot, pods, Rules(), count_alike=False) == obvious(snapshot, pods, Rules())
+
+
+@given(cluster=clusters(), pods=gangs())
+def test_a_judge_that_names_no_rows_gets_the_same_answer(
+    cluster: ClusterBuilder, pods: tuple[Pod, ...]
+) -> None:
+    snapshot = cluster.snapshot()
+    expected = run(snapshot, pods, Rules(), count_alike=False)
+    assert run(snapshot, pods, Rules(forgetful=True), count_alike=False) == expected
+
+
+@given(cluster=clusters(), pods=gangs(shapes_max=1))
+def test_counting_places_as_many_as_one_by_one(cluster: ClusterBuilder, pods: tuple[Pod, ...]) -> None:
+    snapshot = cluster.snapshot()
+    counted = run(snapshot, pods, Rules(), count_alike=True)
+    in_turn = run(snapshot, pods, Rules(), count_alike=False)
+    assert counted.count(UNPLACED) == in_turn.count(UNPLACED)
+
+
+@given(cluster=clusters(), pods=gangs())
+def test_nobody_is_placed_where_it_does_not_fit(cluster: ClusterBuilder, pods: tuple[Pod, ...]) -> None:
+    """Counting and single steps mixed: every prefix of the answer is feasible."""
+    snapshot, rules = cluster.snapshot(), Rules()
+    fork = snapshot.fork()
+    for pod, row in zip(pods, run(snapshot, pods, rules, count_alike=True), strict=True):
+        if row != UNPLACED:
+            assert rules.filter(pod, fork, np.array([row], dtype=np.int32)).feasible[0]
+            fork.place(pod, row)
+
+
+def test_the_same_question_has_the_same_answer() -> None:
+    snapshot = make_cluster().nodes(20, gpu=8).snapshot()
+    pods = make_gang("g", 30, gpu=3)
+    answers = {tuple(run(snapshot, pods, Rules(), count_alike=alike)) for alike in (True, False)}
+    assert len(answers) == 1
+
+
+def test_a_member_that_does_not_fit_does_not_stop_the_others() -> None:
+    snapshot = make_cluster().node(cpu=2).snapshot()
+    pods = (make_pod("a", cpu=1), make_pod("b", cpu=5), make_pod("c", cpu=1))
+    assert run(snapshot, pods, Rules(), count_alike=True) == [0, UNPLACED, 0]
+
+
+def test_a_preferred_row_is_taken_if_it_fits() -> None:
+    snapshot = make_cluster().nodes(3, cpu=2).node(cpu=1).snapshot()
+    assigner = Assigner(snapshot.fork(), Rules(), snapshot.live_rows())
+    pod = make_pod(cpu=2)
+    assert assigner.assign_one(pod, shape_key(pod), prefer=2) == 2
+    assert assigner.assign_one(pod, shape_key(pod), prefer=3) == 0
+    assert assigner.assign_one(pod, shape_key(pod), prefer=99) == 1
+    assert assigner.assign_one(pod, shape_key(pod)) is None
+
+
+def test_only_rows_of_the_placement_are_used() -> None:
+    snapshot = make_cluster().nodes(4, cpu=1).snapshot()
+    assigner = Assigner(snapshot.fork(), Rules(), np.array([1, 3], dtype=np.int32))
+    pods = make_gang("g", 3, cpu=1)
+    rows = assign_members(pods, [shape_key(pod) for pod in pods], assigner, count_alike=True)
+    assert rows.tolist() == [1, 3, UNPLACED]
+
+
+def test_without_counting_plugins_like_members_go_one_by_one() -> None:
+    snapshot = make_cluster().node(cpu=2).snapshot()
+    assert run(snapshot, make_gang("g", 3, cpu=1), Rules(counts=False), count_alike=True) == [0, 0, UNPLACED]
+
+
+def test_an_assignment_asks_again_about_its_row_alone() -> None:
+    snapshot = make_cluster().nodes(100, cpu=1).snapshot()
+    rules = Rules()
+    run(snapshot, make_gang("g", 10, cpu=1), rules, count_alike=False)
+    assert rules.rows_asked == 100 + 9
+
+
+def test_nobody_to_place_is_no_rows() -> None:
+    snapshot = make_cluster().node().snapshot()
+    assert run(snapshot, (), Rules(), count_alike=True) == []
+
+
+@given(
+    fits=st.lists(st.integers(0, 4), min_size=1, max_size=6),
+    count=st.integers(0, 20),
+    data=st.data(),
+)
+def test_filling_takes_the_best_rows_first_and_never_more_than_fit(
+    fits: list[int], count: int, data: st.DataObject
+) -> None:
+    score = data.draw(st.lists(st.integers(0, 3), min_size=len(fits), max_size=len(fits)))
+    order = sorted(range(len(fits)), key=lambda i: (-score[i], i))
+    expected = [row for row in order for _ in range(fits[row])][:count]
+    assert fill(np.array(fits), np.array(score, dtype=np.float64), count).tolist() == expected
+
+
+@pytest.mark.parametrize("members", [1, 8])
+def test_renaming_nodes_renames_the_answer(members: int) -> None:
+    first = make_cluster().node("a", gpu=4).node("b", gpu=8).snapshot()
+    second = make_cluster().node("z", gpu=4).node("y", gpu=8).snapshot()
+    pods = make_gang("g", members, gpu=1)
+    rows = [run(snapshot, pods, Rules(), count_alike=True) for snapshot in (first, second)]
+    assert rows[0] == rows[1]
