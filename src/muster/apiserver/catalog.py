@@ -155,7 +155,6 @@ _GROUPS = (
         namespaced=True,
         strategy=PodGroupStrategy(),
         unconditional_update=False,
-        unconditional_update=False,
         subresources=(_STATUS,),
     ),
     Kind(
@@ -167,7 +166,6 @@ _GROUPS = (
         namespaced=True,
         strategy=CompositePodGroupStrategy(),
         unconditional_update=False,
-        unconditional_update=False,
         subresources=(_STATUS,),
     ),
     Kind(
@@ -178,7 +176,6 @@ _GROUPS = (
         singular="workload",
         namespaced=True,
         strategy=WorkloadStrategy(),
-        unconditional_update=False,
         unconditional_update=False,
     ),
     Kind(
@@ -220,7 +217,6 @@ _OTHERS = (
         namespaced=True,
         strategy=LeaseStrategy(),
         unconditional_update=False,
-        unconditional_update=False,
         create_on_update=True,
     ),
     Kind(
@@ -250,7 +246,6 @@ _OTHERS = (
         singular="poddisruptionbudget",
         namespaced=True,
         strategy=BudgetStrategy(),
-        unconditional_update=False,
         unconditional_update=False,
         subresources=(_STATUS,),
         short_names=("pdb",),
