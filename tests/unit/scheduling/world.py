@@ -1,0 +1,249 @@
+"""A small world around one scheduler: it does what is asked and shows what it did, as an API server would.
+
+Objects are kept as the API has them; bindings are accepted unless `refused` names the pod or `mute` is set,
+and every write is seen again on the watch.  Only the test moves the clock.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from muster.api.core import Node, Pod
+from muster.api.meta import Condition
+from muster.assembly.config import Config
+from muster.assembly.profiles import build
+from muster.framework.groups import Group, ObjectKey, PodKey
+from muster.framework.ports import (
+    BindDone,
+    BindFailed,
+    BindPod,
+    Effect,
+    Event,
+    GroupGone,
+    GroupSeen,
+    NodeGone,
+    NodeSeen,
+    PatchGroupStatus,
+    PatchPodStatus,
+    PodGone,
+    PodSeen,
+    RecordEvent,
+    Synced,
+    TimeReached,
+    WakeAt,
+    WriteFailed,
+)
+from muster.scheduling.scheduler import Scheduler
+from muster.testing.builders import make_group, make_node, make_pod
+
+START_S = 1_800_000_000.0
+
+
+def key_of(name: str) -> ObjectKey:
+    return ObjectKey("default", name)
+
+
+class World:
+    """One scheduler and what it sees."""
+
+    def __init__(self, scheduler: Scheduler | None = None, *, synced: bool = True) -> None:
+        self.now_s = START_S
+        self.pods: dict[PodKey, Pod] = {}
+        self.groups: dict[ObjectKey, Group] = {}
+        self.nodes: dict[str, Node] = {}
+        self.effects: list[Effect] = []
+        self.refused: dict[str, tuple[int, str]] = {}  # pod name → code and message
+        self.mute = False  # bindings get no answer and do not land
+        self.deny_status = False
+        self._wake_s: float | None = None
+        self._uids = 0
+        self._inbox: deque[Event] = deque()
+        self.scheduler = scheduler or build(Config(scheduler_names=("muster",)), third_party={})
+        if synced:
+            self.tell(Synced())
+
+    # ── what there is ────────────────────────────────────────────────────────────────────────────
+
+    def node(self, name: str, **words: Any) -> "World":
+        self.nodes[name] = make_node(name, **words)
+        return self.tell(NodeSeen(self.nodes[name]))
+
+    def group(self, name: str, min_count: int | None = None, **fields: Any) -> "World":
+        self._uids += 1
+        group = make_group(name, min_count, **{"uid": f"uid-{name}-{self._uids}", **fields})
+        self.groups[group.key] = group
+        return self.tell(GroupSeen(group))
+
+    def pod(self, name: str, **words: Any) -> "World":
+        self._uids += 1
+        words = {"cpu": 1, "uid": f"uid-{name}-{self._uids}", **words}
+        return self.put(make_pod(name, **words))
+
+    def members(self, group: str, *indices: int, **words: Any) -> "World":
+        for index in indices:
+            self.pod(f"{group}-{index}", group=group, **words)
+        return self
+
+    def put(self, pod: Pod) -> "World":
+        """The pod exists in this state now."""
+        self.pods[ObjectKey(pod.metadata.namespace, pod.metadata.name)] = pod
+        return self.tell(PodSeen(pod, self._group_of(pod)))
+
+    def change(self, name: str, how: Callable[[Pod], Pod]) -> "World":
+        return self.put(how(self.pods[key_of(name)]))
+
+    def change_group(self, name: str, **fields: Any) -> "World":
+        group = self.groups[key_of(name)] = replace(self.groups[key_of(name)], **fields)
+        return self.tell(GroupSeen(group))
+
+    def end(self, *names: str, phase: str = "Succeeded") -> "World":
+        for name in names:
+            self.change(name, lambda pod: replace(pod, status=replace(pod.status, phase=phase)))
+        return self
+
+    def begin_deletion(self, *names: str) -> "World":
+        for name in names:
+            self.change(
+                name,
+                lambda pod: replace(
+                    pod, metadata=replace(pod.metadata, deletion_timestamp="2027-01-15T08:00:00Z")
+                ),
+            )
+        return self
+
+    def delete(self, *names: str) -> "World":
+        for name in names:
+            pod = self.pods.pop(key_of(name))
+            self.tell(PodGone(key_of(name), pod.metadata.uid))
+        return self
+
+    def delete_group(self, name: str) -> "World":
+        return self.tell(GroupGone(key_of(name), self.groups.pop(key_of(name)).uid))
+
+    def delete_node(self, name: str) -> "World":
+        del self.nodes[name]
+        return self.tell(NodeGone(name))
+
+    # ── what happens ─────────────────────────────────────────────────────────────────────────────
+
+    def tell(self, event: Event) -> "World":
+        """Deliver an event and do what the scheduler answers; what follows is delivered after it."""
+        self._inbox.append(event)
+        if len(self._inbox) > 1:
+            return self  # somebody further out is delivering
+        while self._inbox:
+            effects = self.scheduler.handle(self._inbox[0], self.now_s)
+            self.effects += effects
+            for effect in effects:
+                self._perform(effect)
+            self._inbox.popleft()
+        return self
+
+    def run(self, seconds: float = 0.0) -> "World":
+        """Let time pass, waking the scheduler whenever it asked for it."""
+        until_s = self.now_s + seconds
+        while self._wake_s is not None and self._wake_s <= until_s:
+            self.now_s = max(self.now_s, self._wake_s)
+            self._wake_s = None
+            self.tell(TimeReached())
+        self.now_s = until_s
+        return self
+
+    def restart(self) -> "World":
+        """A new scheduler that is shown everything anew."""
+        self._wake_s = None
+        self.scheduler = build(Config(scheduler_names=("muster",)), third_party={})
+        for node in self.nodes.values():
+            self.tell(NodeSeen(node))
+        for group in self.groups.values():
+            self.tell(GroupSeen(group))
+        for pod in list(self.pods.values()):
+            self.tell(PodSeen(pod, self._group_of(pod)))
+        return self.tell(Synced())
+
+    # ── what came of it ──────────────────────────────────────────────────────────────────────────
+
+    def of(self, kind: type[Effect]) -> list[Any]:
+        """All effects of one type so far."""
+        return [effect for effect in self.effects if isinstance(effect, kind)]
+
+    def forget_effects(self) -> "World":
+        self.effects.clear()
+        return self
+
+    @property
+    def bound(self) -> set[str]:
+        return {key.name for key, pod in self.pods.items() if pod.spec.node_name}
+
+    def node_of(self, name: str) -> str:
+        return self.pods[key_of(name)].spec.node_name
+
+    def condition(self, group: str, type_: str = "PodGroupInitiallyScheduled") -> Condition | None:
+        return self.groups[key_of(group)].find_condition(type_)
+
+    def pod_condition(self, name: str) -> Condition | None:
+        return self.pods[key_of(name)].find_condition("PodScheduled")
+
+    def place(self, name: str) -> str:
+        """Where the entity is, "" when it is not pending."""
+        pending = self.scheduler.report().find(key_of(name))
+        return pending.place if pending is not None else ""
+
+    def notes(self, reason: str) -> list[tuple[str, str]]:
+        """Events written for this reason: pod and text."""
+        return [
+            (event.regarding.key.name, event.note) for event in self.of(RecordEvent) if event.reason == reason
+        ]
+
+    # ── the API server's part ────────────────────────────────────────────────────────────────────
+
+    def _perform(self, effect: Effect) -> None:
+        if isinstance(effect, WakeAt):
+            assert self._wake_s is None or effect.at_s < self._wake_s, (
+                "one wake-up at most, or an earlier one"
+            )
+            self._wake_s = effect.at_s
+        elif isinstance(effect, BindPod):
+            self._bind(effect)
+        elif isinstance(effect, PatchPodStatus | PatchGroupStatus) and self.deny_status:
+            self.tell(WriteFailed(effect, 403, "not today"))
+        elif isinstance(effect, PatchPodStatus):
+            self._patch_pod(effect)
+        elif isinstance(effect, PatchGroupStatus):
+            self._patch_group(effect)
+
+    def _bind(self, effect: BindPod) -> None:
+        pod = self.pods.get(effect.key)
+        if effect.key.name in self.refused:
+            code, message = self.refused[effect.key.name]
+            self.tell(BindFailed(effect.key, effect.uid, effect.node_name, code, "", message))
+        elif pod is None or pod.metadata.uid != effect.uid:
+            self.tell(BindFailed(effect.key, effect.uid, effect.node_name, 404, "NotFound", "not found"))
+        elif not self.mute:
+            self.tell(BindDone(effect.key, effect.uid, effect.node_name))
+            self.put(replace(pod, spec=replace(pod.spec, node_name=effect.node_name)))
+
+    def _patch_pod(self, effect: PatchPodStatus) -> None:
+        pod = self.pods.get(effect.key)
+        if pod is None or pod.metadata.uid != effect.uid or effect.condition is None:
+            return
+        kept = [c for c in pod.status.conditions or () if c.type != effect.condition.type]
+        self.put(replace(pod, status=replace(pod.status, conditions=[*kept, effect.condition])))
+
+    def _patch_group(self, effect: PatchGroupStatus) -> None:
+        group = self.groups.get(effect.key)
+        if group is None or group.uid != effect.uid:
+            return
+        new = {condition.type for condition in effect.set_conditions} | set(effect.remove_conditions)
+        kept = tuple(condition for condition in group.conditions if condition.type not in new)
+        self.groups[effect.key] = replace(group, conditions=(*kept, *effect.set_conditions))
+        self.tell(GroupSeen(self.groups[effect.key]))
+
+    @staticmethod
+    def _group_of(pod: Pod) -> ObjectKey | None:
+        chosen = pod.spec.scheduling_group
+        if chosen is None or not chosen.pod_group_name:
+            return None
+        return ObjectKey(pod.metadata.namespace, chosen.pod_group_name)
