@@ -114,7 +114,8 @@ def invalid(group: str, kind: str, name: str, causes: Sequence[Cause], *, shown:
     details: dict[str, Any] = {"name": name, "group": group, "kind": kind}
     details = {key: value for key, value in details.items() if value}
     details["causes"] = [
-        {"reason": cause.type, "message": cause.message, "field": cause.field} for cause in causes
+        {"reason": cause.type, "message": cause.message, "field": cause.field}
+        for cause in dict.fromkeys(causes)
     ]
     return Refused(f'{title} "{name}" is invalid: {joined}', code=422, reason="Invalid", details=details)
 

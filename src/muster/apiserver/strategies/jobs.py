@@ -15,7 +15,7 @@ from muster.apiserver.strategies.job_rules import (
     validate_scheduling,
 )
 from muster.apiserver.strategies.job_table import COLUMNS, job_cells
-from muster.apiserver.strategies.names import dns_label
+from muster.apiserver.strategies.names import dns_label, label_value
 from muster.apiserver.strategies.pod_defaults import default_pod_spec
 from muster.apiserver.strategies.policies import validate_unchanged
 from muster.apiserver.strategies.printing import Column
@@ -70,7 +70,8 @@ class JobStrategy(BaseStrategy):
             spec.pop("scheduling", None)
         if not spec["manualSelector"]:
             _generate_selector(spec, meta)
-            if not mapping(meta, "labels"):
+            # Stock copies them on reading, so a name too long for a label is told of the template only.
+            if not mapping(meta, "labels") and not label_value(text(meta, "name")):
                 meta["labels"] = dict(spec["template"]["metadata"]["labels"])
 
     def prepare_update(self, obj: Object, old: Object, sub: str, cluster: Cluster) -> None:

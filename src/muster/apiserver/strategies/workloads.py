@@ -124,13 +124,52 @@ def _validate_shape(path: str, holder: Object, *, level: int) -> list[Cause]:
         if key == LEAVES:
             continue
         if level == 1 and _depth(template) > LEVELS_MOST:
-            children = items(template, INNER)
+            children = [_as_go(child) for child in items(template, INNER)]
             found.append(invalid(where, children, f"maximum template hierarchy depth is {LEVELS_MOST}"))
         if not items(template, LEAVES) and not items(template, INNER):
             detail = "must have at least one child PodGroupTemplate or CompositePodGroupTemplate"
             found.append(invalid(where, text(template, "name"), detail))
         found += _validate_shape(where, template, level=level + 1)
     return found
+
+
+_GO_FIELDS = (
+    "schedulingConstraints",
+    "disruptionMode",
+    "priorityClassName",
+    "priority",
+    "preemptionPolicy",
+)
+
+
+def _as_go(template: Object) -> Object:
+    """A template as Go prints its internal struct: every field, names in capitals."""
+    inner = INNER in template or LEAVES in template
+    policy = mapping(template, "schedulingPolicy")
+    gang = policy.get("gang")
+    shown: Object = {
+        "Name": text(template, "name"),
+        "SchedulingPolicy": {"Basic": policy.get("basic"), "Gang": None if gang is None else _capitals(gang)},
+    }
+    for key in _GO_FIELDS:
+        value = template.get(key)
+        shown[_capital(key)] = _capitals(value) if isinstance(value, dict) else value
+        if key == "priorityClassName":
+            shown[_capital(key)] = value or ""
+        if key == "schedulingConstraints" and not inner:
+            shown["ResourceClaims"] = template.get("resourceClaims")
+    if inner:
+        for key in (LEAVES, INNER):
+            shown[_capital(key)] = [_as_go(child) for child in items(template, key)] or None
+    return shown
+
+
+def _capital(key: str) -> str:
+    return key[0].upper() + key[1:]
+
+
+def _capitals(value: Object) -> Object:
+    return {_capital(key): part for key, part in value.items()}
 
 
 def _depth(template: Object) -> int:
