@@ -11,9 +11,10 @@ import logging
 import signal
 import socket
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+import aiohttp
 import numpy as np
 import uvloop
 from msgspec import Struct
@@ -101,6 +102,7 @@ class SchedulerProcess:
         *,
         clock: Clock,
         rng: np.random.Generator,
+        connector: Callable[[], aiohttp.BaseConnector] | None = None,
     ) -> None:
         self._settings = settings
         self._scheduler = scheduler
@@ -108,7 +110,7 @@ class SchedulerProcess:
         self._rng = rng
         self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         self._requests = RequestCounts()
-        self._client = ApiClient(access, now_s=clock.now_s, count=self._requests.count)
+        self._client = ApiClient(access, now_s=clock.now_s, count=self._requests.count, connector=connector)
         self._loop = SchedulerLoop(scheduler, perform=self._perform, now_s=clock.now_s)
         self._executor = Executor(
             self._client,
@@ -130,7 +132,6 @@ class SchedulerProcess:
 
     async def run(self) -> int:
         """Run until a signal (0) or until the lease is lost (1).  Raises ConfigError if it cannot begin."""
-        gc.disable()  # a first list makes a million objects and no garbage
         async with self._client:
             version = await self._client.check_connection()
             await self._check_served()
@@ -150,6 +151,12 @@ class SchedulerProcess:
                 await self._health.stop()
         return 1 if self._is_lost else 0
 
+    def heed_signals(self) -> None:
+        """Let SIGTERM and Ctrl-C end this process in good order."""
+        running = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            running.add_signal_handler(number, self._signalled, number)
+
     def stop(self) -> None:
         """Begin to go, in good order."""
         self._stopping.set()
@@ -158,9 +165,6 @@ class SchedulerProcess:
 
     async def _run_tasks(self) -> None:
         """Keep watches, elections and the loop going; a task that raises takes everything down."""
-        running = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            running.add_signal_handler(number, self._signalled, number)
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(watch.run()) for watch in self._watches]
             tasks.append(group.create_task(self._loop.run()))
@@ -317,7 +321,11 @@ def run_process(settings: RunSettings, access: Access) -> int:
 
     async def serve() -> int:
         scheduler = build(settings.config, stopwatch=clock.now_s)
-        return await SchedulerProcess(settings, access, scheduler, clock=clock, rng=rng).run()
+        process = SchedulerProcess(settings, access, scheduler, clock=clock, rng=rng)
+        process.heed_signals()
+        return await process.run()
+
+    gc.disable()  # a first list makes a million objects and no garbage; see `_begin_when_ready`
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(serve())

@@ -1,0 +1,215 @@
+"""One whole `muster run` against an API server of fifty lines: it leads, binds, and leaves in good order."""
+
+import asyncio
+import json
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from aiohttp import web
+from tests.unit.runtime.in_process import PairConnector, status
+
+from muster.assembly.config import Config
+from muster.assembly.profiles import build
+from muster.base.errors import ConfigError
+from muster.framework.groups import ObjectKey
+from muster.framework.ports import GroupGone, GroupSeen, NodeGone, PodGone, PodSeen
+from muster.runtime.clock import Clock
+from muster.runtime.credentials import Nobody
+from muster.runtime.kubeconfig import Access
+from muster.runtime.process import GROUPS, KINDS, NODES, PODS, RunSettings, SchedulerProcess, lease_names
+
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+
+
+class FakeCluster:
+    """Lists and watches of three kinds, bindings, patches, events and leases; tells of every binding."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, dict[str, dict[str, Any]]] = {kind.path: {} for kind in KINDS}
+        self.watchers: dict[str, list[asyncio.Queue[bytes]]] = defaultdict(list)
+        self.leases: dict[str, dict[str, Any]] = {}
+        self.unserved: set[str] = set()
+        self.version = 100
+        self.bound: dict[str, str] = {}
+        self.changed = asyncio.Condition()
+
+    def put(self, path: str, name: str, **parts: Any) -> None:
+        """Create or replace an object and tell the watches."""
+        self.version += 1
+        old = self.objects[path].get(name)
+        metadata = {"name": name, "uid": f"uid-{name}", "resourceVersion": str(self.version)}
+        metadata |= {"creationTimestamp": "2026-01-01T00:00:00Z"}
+        if path != NODES.path:
+            metadata["namespace"] = "default"
+        self.objects[path][name] = {**(old or {}), "metadata": metadata, **parts}
+        frame = {"type": "MODIFIED" if old else "ADDED", "object": self.objects[path][name]}
+        for queue in self.watchers[path]:
+            queue.put_nowait(json.dumps(frame).encode() + b"\n")
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        path = request.path
+        if path == "/version":
+            return web.json_response({"gitVersion": "v1.37.2"})
+        if path in self.unserved:
+            return status(404, "NotFound", "the server could not find the requested resource")
+        if path in self.objects and request.method == "GET":
+            if request.query.get("watch") == "true":
+                return await self._watch(request)
+            items = list(self.objects[path].values())
+            return web.json_response({"metadata": {"resourceVersion": str(self.version)}, "items": items})
+        if path.startswith(LEASE):
+            return await self._lease(request)
+        if path.endswith("/binding"):
+            return await self._bind(path.split("/")[-2], await request.json())
+        return web.json_response({}, status=201)
+
+    async def _bind(self, name: str, body: dict[str, Any]) -> web.Response:
+        pod = self.objects[PODS.path][name]
+        self.put(PODS.path, name, spec={**pod["spec"], "nodeName": body["target"]["name"]})
+        async with self.changed:
+            self.bound[name] = body["target"]["name"]
+            self.changed.notify_all()
+        return web.json_response({"kind": "Status", "status": "Success"}, status=201)
+
+    async def _watch(self, request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        queue: asyncio.Queue[bytes] = asyncio.Queue()
+        self.watchers[request.path].append(queue)
+        while True:
+            await response.write(await queue.get())
+
+    async def _lease(self, request: web.BaseRequest) -> web.Response:
+        if request.method == "GET":
+            lease = self.leases.get(request.path.removeprefix(LEASE + "/"))
+            return web.json_response(lease) if lease else status(404, "NotFound", "no lease")
+        body = await request.json()
+        self.version += 1
+        body["metadata"]["resourceVersion"] = str(self.version)
+        async with self.changed:
+            self.leases[body["metadata"]["name"]] = body
+            self.changed.notify_all()
+        return web.json_response(body)
+
+    def process(self, **settings: Any) -> SchedulerProcess:
+        access = Access(server="http://cluster.test", tls=None, credentials=Nobody(), origin="kubeconfig")
+        config = Config(scheduler_names=("muster",))
+        return SchedulerProcess(
+            RunSettings(config=config, **settings),
+            access,
+            build(config, third_party={}),
+            clock=Clock(),
+            rng=np.random.default_rng(1),
+            connector=lambda: PairConnector(self.answer),
+        )
+
+    @asynccontextmanager
+    async def running(self, **settings: Any) -> AsyncIterator[None]:
+        """A process that is told to stop at the end, and must then end well."""
+        process = self.process(**settings)
+        task = asyncio.create_task(process.run())
+        yield
+        process.stop()
+        assert await task == 0
+
+    async def wait_for(self, names: set[str]) -> None:
+        async with self.changed:
+            await self.changed.wait_for(lambda: names <= set(self.bound))
+
+    def add_gang(self, count: int) -> set[str]:
+        self.put(GROUPS.path, "g", spec={"schedulingPolicy": {"gang": {"minCount": count}}})
+        names = {f"g-{number}" for number in range(count)}
+        for name in sorted(names):
+            container = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
+            group = {"podGroupName": "g"}
+            spec = {"schedulerName": "muster", "schedulingGroup": group, "containers": [container]}
+            self.put(PODS.path, name, spec=spec)
+        return names
+
+    def add_node(self, name: str, cpu: str) -> None:
+        room = {"cpu": cpu, "memory": "8Gi", "pods": "110"}
+        self.put(NODES.path, name, status={"allocatable": room, "capacity": room})
+
+
+@pytest.fixture
+def cluster() -> FakeCluster:
+    return FakeCluster()
+
+
+async def test_a_gang_that_was_there_before_is_bound_whole(cluster: FakeCluster) -> None:
+    cluster.add_node("n1", "4")
+    names = cluster.add_gang(3)
+    async with cluster.running():
+        await cluster.wait_for(names)
+    assert set(cluster.bound.values()) == {"n1"}
+
+
+async def test_what_comes_by_watch_is_bound_too(cluster: FakeCluster) -> None:
+    async with cluster.running():
+        async with cluster.changed:
+            await cluster.changed.wait_for(lambda: "muster" in cluster.leases)
+        cluster.add_node("n1", "4")
+        await cluster.wait_for(cluster.add_gang(2))
+
+
+async def test_the_lease_is_taken_and_given_back(cluster: FakeCluster) -> None:
+    cluster.add_node("n1", "4")
+    async with cluster.running():
+        await cluster.wait_for(cluster.add_gang(1))
+        assert cluster.leases["muster"]["spec"]["holderIdentity"]
+    assert cluster.leases["muster"]["spec"]["holderIdentity"] == ""
+
+
+async def test_without_election_no_lease_is_touched(cluster: FakeCluster) -> None:
+    cluster.add_node("n1", "4")
+    async with cluster.running(elects_leader=False):
+        await cluster.wait_for(cluster.add_gang(1))
+    assert cluster.leases == {}
+
+
+async def test_a_cluster_without_pod_groups_is_refused_with_a_hint(cluster: FakeCluster) -> None:
+    cluster.unserved.add(GROUPS.path)
+    with pytest.raises(ConfigError, match="does not serve /apis/scheduling") as caught:
+        await cluster.process().run()
+    assert "muster check" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        pytest.param(
+            RunSettings(config=Config(scheduler_names=("b", "a", "b"))), ("a", "b"), id="one-a-name"
+        ),
+        pytest.param(RunSettings(config=Config(), lease_name="mine"), ("mine",), id="a-name-of-its-own"),
+    ],
+)
+def test_leases_are_one_a_name_in_one_order(settings: RunSettings, expected: tuple[str, ...]) -> None:
+    assert lease_names(settings) == expected
+
+
+def test_what_is_gone_is_told_by_name_and_uid() -> None:
+    key = ObjectKey("default", "x")
+    assert PODS.gone(key, "u") == PodGone(key, "u")
+    assert GROUPS.gone(key, "u") == GroupGone(key, "u")
+    assert NODES.gone(ObjectKey("", "n1"), "u") == NodeGone("n1")
+
+
+def test_pods_come_with_the_group_they_name() -> None:
+    text = b'{"metadata":{"name":"p","namespace":"d"},"spec":{"schedulingGroup":{"podGroupName":"g"}}}'
+
+    seen = PODS.seen(msgspec.json.decode(text, type=PODS.type))
+    assert isinstance(seen, PodSeen)
+    assert seen.group == ObjectKey("d", "g")
+
+
+def test_groups_come_in_the_cores_own_words() -> None:
+
+    text = b'{"metadata":{"name":"g","namespace":"d"},"spec":{"schedulingPolicy":{"gang":{"minCount":4}}}}'
+    seen = GROUPS.seen(msgspec.json.decode(text, type=GROUPS.type))
+    assert isinstance(seen, GroupSeen)
+    assert seen.group.min_count == 4
