@@ -1,0 +1,76 @@
+"""UnsupportedRules: nothing a user wrote is silently ignored."""
+
+from typing import Any
+
+import pytest
+
+from muster.plugins.unsupported_rules import UnsupportedRules
+from muster.testing.builders import make_pod
+from muster.testing.conformance import check_plugin
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+TERM = {"topologyKey": "zone"}
+CLAIM = {"name": "gpu"}
+
+
+def paths(**words: Any) -> list[str]:
+    return [field.path for field in UnsupportedRules().unsupported(make_pod(**words))]
+
+
+def test_it_keeps_the_contract() -> None:
+    check_plugin(UnsupportedRules(), pods=[make_pod(affinity={"podAffinity": {REQUIRED: [TERM]}})])
+
+
+@pytest.mark.parametrize(
+    ("words", "path"),
+    [
+        ({"affinity": {"podAffinity": {REQUIRED: [TERM]}}}, f"spec.affinity.podAffinity.{REQUIRED}"),
+        ({"affinity": {"podAntiAffinity": {REQUIRED: [TERM]}}}, f"spec.affinity.podAntiAffinity.{REQUIRED}"),
+        (
+            {"affinity": {"podAntiAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": TERM}]}}},
+            f"spec.affinity.podAntiAffinity.{PREFERRED}",
+        ),
+        ({"topology_spread_constraints": [TERM]}, "spec.topologySpreadConstraints"),
+        (
+            {"volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "persistentVolumeClaim": {}}]},
+            "spec.volumes[1].persistentVolumeClaim",
+        ),
+        ({"volumes": [{"name": "a", "ephemeral": {}}]}, "spec.volumes[0].ephemeral"),
+        ({"resource_claims": [CLAIM]}, "spec.resourceClaims"),
+        ({"resources": {"claims": [CLAIM]}}, "spec.resources.claims"),
+        ({"containers": [{"resources": {"claims": [CLAIM]}}]}, "spec.containers[0].resources.claims"),
+        (
+            {"init_containers": [{"resources": {"claims": [CLAIM]}}]},
+            "spec.initContainers[0].resources.claims",
+        ),
+        ({"cpu": "lots"}, "spec.containers[0].resources.requests[cpu]"),
+        ({"overhead": {"cpu": "1 Gi"}}, "spec.overhead[cpu]"),
+    ],
+)
+def test_the_field_is_named(words: dict[str, Any], path: str) -> None:
+    assert paths(**words) == [path]
+
+
+def test_every_field_is_named_at_once() -> None:
+    assert len(paths(resource_claims=[CLAIM], topology_spread_constraints=[TERM])) == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {},
+        {"cpu": 1, "host_ports": [80], "node_selector": {"a": "b"}, "tolerations": [{"operator": "Exists"}]},
+        {"affinity": {"nodeAffinity": {PREFERRED: [{"weight": 1, "preference": {}}]}}},
+        {"affinity": {"podAffinity": {REQUIRED: []}}},
+        {
+            "volumes": [
+                {"name": n, n: {}}
+                for n in ("emptyDir", "configMap", "secret", "projected", "hostPath", "nfs")
+            ]
+        },
+        {"overhead": {"cpu": "1"}, "resources": {"requests": {"cpu": "1"}}},
+    ],
+)
+def test_what_is_honoured_is_not_refused(words: dict[str, Any]) -> None:
+    assert paths(**words) == []
