@@ -29,7 +29,6 @@ _PRINTED_BY_CORE: Object = {
     "reportingComponent": "",
     "reportingInstance": "",
 }
-_DROPPED_BY_NEW = ("regarding", "deprecatedSource", "deprecatedFirstTimestamp", "deprecatedLastTimestamp")
 _DROPPED_EMPTY = ("reportingController", "reportingInstance")
 _FROZEN = (
     "involvedObject",
@@ -52,7 +51,7 @@ def to_new(stored: Object) -> Object:
     """A stored event as events.k8s.io/v1 shows it."""
     out: Object = {_NEW_NAMES.get(key, key): value for key, value in stored.items()}
     out["apiVersion"] = "events.k8s.io/v1"
-    for key in (*_DROPPED_BY_NEW, *_DROPPED_EMPTY):
+    for key in _DROPPED_EMPTY:
         if not out.get(key):
             out.pop(key, None)
     out.setdefault("eventTime", None)

@@ -248,8 +248,8 @@ def _validate_restart_policy(spec: Object) -> list[Cause]:
     return []
 
 
-def validate_job_selector(obj: Object) -> list[Cause]:
-    """The selector and the template's labels belong together; unless manual, both are generated."""
+def validate_job_selector(obj: Object, *, generated: bool) -> list[Cause]:
+    """The selector and the template's labels belong together; `generated` asks for those of the Job's uid."""
     spec, meta = obj["spec"], obj["metadata"]
     labels = mapping(mapping(mapping(spec, "template"), "metadata"), "labels")
     selector = spec.get("selector")
@@ -258,7 +258,7 @@ def validate_job_selector(obj: Object) -> list[Cause]:
         found.append(required("spec.selector"))
     else:
         found += validate_selector("spec.selector", selector)
-    if not spec.get("manualSelector"):
+    if generated and not spec.get("manualSelector"):
         found += _validate_generated(meta, spec, labels)
     if selector is None or not selects(selector, labels):
         found.append(invalid("spec.template.metadata.labels", labels or None, _NO_MATCH))

@@ -4,7 +4,16 @@ from typing import Any
 
 from muster.apiserver.kinds import Cause, Cluster, Object
 from muster.apiserver.strategies.base import BaseStrategy
-from muster.apiserver.strategies.fields import IMMUTABLE, at_least_0, invalid, items, keep_from, mapping, text
+from muster.apiserver.strategies.fields import (
+    IMMUTABLE,
+    at_least_0,
+    duplicate,
+    invalid,
+    items,
+    keep_from,
+    mapping,
+    text,
+)
 from muster.apiserver.strategies.job_rules import (
     INDEXED,
     validate_gang_size,
@@ -92,13 +101,13 @@ class JobStrategy(BaseStrategy):
         found = validate_job_spec(spec)
         found += validate_gang_size(spec)
         found += validate_mode_fits(spec)
-        return found + validate_job_selector(obj) + validate_scheduling(spec)
+        return found + validate_job_selector(obj, generated=True) + validate_scheduling(spec)
 
     def validate_change(self, obj: Object, old: Object, cluster: Cluster) -> list[Cause]:
         spec, before = obj["spec"], old["spec"]
         found = validate_job_spec(spec) if spec != before else []
         found += validate_gang_size(spec)
-        found += validate_job_selector(obj) if spec.get("selector") != before.get("selector") else []
+        found += validate_job_selector(obj, generated=False)
         found += _validate_completions(spec, before)
         found += [
             invalid(f"spec.{key}", spec.get(key), IMMUTABLE)
@@ -208,10 +217,32 @@ def validate_job_status(obj: Object, old: Object) -> list[Cause]:
         detail = "cannot set non-null failedIndexes when backoffLimitPerIndex is null"
         found.append(invalid("status.failedIndexes", status["failedIndexes"], detail))
     found += _validate_end(status, before)
+    found += _validate_uncounted(status)
+    started = before.get("startTime")
+    if started and status.get("startTime") != started and not mapping(obj, "spec").get("suspend"):
+        detail = "field is immutable for unsuspended job once set"
+        found.append(invalid("status.startTime", status.get("startTime"), detail))
     if (status.get("failed") or 0) < (before.get("failed") or 0):
         found.append(
             invalid("status.failed", status.get("failed") or 0, "cannot decrease the failed counter")
         )
+    return found
+
+
+def _validate_uncounted(status: Object) -> list[Cause]:
+    """Pods that have ended and are not in the counters yet: each once, none when the Job is over."""
+    uncounted, path = mapping(status, "uncountedTerminatedPods"), "status.uncountedTerminatedPods"
+    found: list[Cause] = []
+    seen: set[str] = set()
+    for key in ("succeeded", "failed"):
+        for index, uid in enumerate(items(uncounted, key)):
+            if not uid:
+                found.append(invalid(f"{path}.{key}[{index}]", uid, "must not be empty"))
+            elif uid in seen:
+                found.append(duplicate(f"{path}.{key}[{index}]", uid))
+            seen.add(uid)
+    if seen and (_true(status, "Complete") or _true(status, "Failed")):
+        found.append(invalid(path, uncounted, "must be empty for finished job"))
     return found
 
 

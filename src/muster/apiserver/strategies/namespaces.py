@@ -45,6 +45,8 @@ class NamespaceStrategy(BaseStrategy):
 
     def begin_delete(self, obj: Object, cluster: Cluster) -> None:
         obj["status"] = {**mapping(obj, "status"), "phase": "Terminating"}
+        if self.holds(obj):
+            obj["metadata"].pop("deletionGracePeriodSeconds", None)
 
     def holds(self, obj: Object) -> bool:
         return bool(items(mapping(obj, "spec"), "finalizers"))

@@ -32,7 +32,7 @@ class NodeStrategy(BaseStrategy):
 
     def default(self, obj: Object, cluster: Cluster) -> None:
         spec, status = obj["spec"], obj["status"]
-        if spec.get("podCIDR") and not spec.get("podCIDRs"):
+        if spec.get("podCIDR") and spec["podCIDR"] not in items(spec, "podCIDRs")[:1]:
             spec["podCIDRs"] = [spec["podCIDR"]]
         if status.get("capacity") and not status.get("allocatable"):
             status["allocatable"] = dict(status["capacity"])

@@ -126,7 +126,20 @@ def _validate_container(
     pull = container.get("imagePullPolicy")
     if pull not in _PULL_POLICIES:
         found.append(not_supported(f"{here}.imagePullPolicy", pull, _PULL_POLICIES))
+    found += _validate_identity(f"{here}.securityContext", mapping(container, "securityContext"))
     return found + validate_resources(f"{here}.resources", mapping(container, "resources"), claims=claims)
+
+
+def _validate_identity(path: str, context: Object) -> list[Cause]:
+    found = [
+        invalid(f"{path}.{key}", context[key], f"must be between 0 and {2**31 - 1}, inclusive")
+        for key in ("runAsUser", "runAsGroup")
+        if isinstance(context.get(key), int) and not 0 <= context[key] < 2**31
+    ]
+    if context.get("privileged") and context.get("allowPrivilegeEscalation") is False:
+        detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+        found.append(invalid(path, context, detail))
+    return found
 
 
 def _validate_restart(here: str, container: Object) -> list[Cause]:

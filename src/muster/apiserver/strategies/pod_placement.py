@@ -1,5 +1,7 @@
 """Validation of where a pod wants to be: selectors, affinity, tolerations, spread, gates."""
 
+from collections import Counter
+
 from muster.apiserver.kinds import Cause, Object
 from muster.apiserver.strategies.fields import (
     duplicate,
@@ -194,15 +196,14 @@ def _validate_toleration(path: str, toleration: Object) -> list[Cause]:
 def validate_spread(path: str, constraints: list[Object]) -> list[Cause]:
     """Topology spread constraints: one for each key and way."""
     found: list[Cause] = []
-    seen: set[tuple[str, str]] = set()
+    left = Counter(map(_key_and_way, constraints))
     for index, constraint in enumerate(constraints):
-        here = f"{path}[{index}]"
-        pair = (text(constraint, "topologyKey"), text(constraint, "whenUnsatisfiable"))
+        here, pair = f"{path}[{index}]", _key_and_way(constraint)
         found += _validate_constraint(here, constraint)
-        if pair in seen:
+        left[pair] -= 1
+        if left[pair]:  # stock blames the first of two
             shown = f"{{{pair[0]}, {pair[1]}}}"
             found.append(duplicate(f"{here}.{{topologyKey, whenUnsatisfiable}}", shown))
-        seen.add(pair)
         found += _validate_domains(f"{here}.minDomains", constraint)
         for key in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             policy = constraint.get(key)
@@ -211,6 +212,10 @@ def validate_spread(path: str, constraints: list[Object]) -> list[Cause]:
         found += _validate_keys(here, "matchLabelKeys", constraint)
         found += validate_selector(f"{here}.labelSelector", constraint.get("labelSelector"))
     return found
+
+
+def _key_and_way(constraint: Object) -> tuple[str, str]:
+    return text(constraint, "topologyKey"), text(constraint, "whenUnsatisfiable")
 
 
 def _validate_constraint(path: str, constraint: Object) -> list[Cause]:

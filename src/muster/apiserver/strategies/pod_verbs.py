@@ -32,6 +32,13 @@ def _bad_request(message: str) -> Refused:
     return Refused(message, code=400, reason="BadRequest")
 
 
+def _check_namespace(body: Object, namespace: str) -> None:
+    if text(mapping(body, "metadata"), "namespace") not in ("", namespace):
+        raise _bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+
+
 def _succeeded() -> Response:
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
     return Response(201, status)
@@ -53,6 +60,7 @@ def with_condition(status: Object, condition: Object, now_s: float) -> Object:
 
 def bind(request: Request, namespace: str, name: str, body: Object, access: Access) -> Response:
     """`pods/NAME/binding`: put an unbound pod on a node, which need not exist."""
+    _check_namespace(body, namespace)
     if text(mapping(body, "metadata"), "name") != name:
         raise _bad_request("name in URL does not match name in Binding object")
     causes = _validate_target(mapping(body, "target"))
@@ -125,6 +133,7 @@ def _bound(pod: Object, body: Object, now_s: float) -> Object:
 
 def evict(request: Request, namespace: str, name: str, body: Object, access: Access) -> Response:
     """`pods/NAME/eviction`: delete a pod unless its budget forbids."""
+    _check_namespace(body, namespace)
     if text(mapping(body, "metadata"), "name") != name:
         raise _bad_request("name in URL does not match name in Eviction object")
     pod = find_pod(access, namespace, name)

@@ -124,7 +124,7 @@ def _validate_shape(path: str, holder: Object, *, level: int) -> list[Cause]:
         if key == LEAVES:
             continue
         if level == 1 and _depth(template) > LEVELS_MOST:
-            children = [_as_go(child) for child in items(template, INNER)]
+            children = [_as_go(child, inner=True) for child in items(template, INNER)]
             found.append(invalid(where, children, f"maximum template hierarchy depth is {LEVELS_MOST}"))
         if not items(template, LEAVES) and not items(template, INNER):
             detail = "must have at least one child PodGroupTemplate or CompositePodGroupTemplate"
@@ -142,9 +142,8 @@ _GO_FIELDS = (
 )
 
 
-def _as_go(template: Object) -> Object:
+def _as_go(template: Object, *, inner: bool) -> Object:
     """A template as Go prints its internal struct: every field, names in capitals."""
-    inner = INNER in template or LEAVES in template
     policy = mapping(template, "schedulingPolicy")
     gang = policy.get("gang")
     shown: Object = {
@@ -160,7 +159,7 @@ def _as_go(template: Object) -> Object:
             shown["ResourceClaims"] = template.get("resourceClaims")
     if inner:
         for key in (LEAVES, INNER):
-            shown[_capital(key)] = [_as_go(child) for child in items(template, key)] or None
+            shown[_capital(key)] = [_as_go(c, inner=key == INNER) for c in items(template, key)] or None
     return shown
 
 
