@@ -20,6 +20,7 @@ from muster.assembly.requests import WireEffect, request_of
 from muster.cli.main import app
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import BindPod, ObjectReference, PatchGroupStatus, PatchPodStatus, RecordEvent
+from muster.runtime.inspection import RIGHTS
 from muster.runtime.process import KINDS
 
 ROOT = Path(__file__).parent.parent
@@ -179,6 +180,11 @@ def rights_used() -> set[tuple[str, str, str]]:
 
 def test_the_deployment_has_exactly_the_rights_it_uses() -> None:
     assert rights_given() == rights_used()
+
+
+def test_muster_check_asks_for_exactly_those_rights() -> None:
+    asked = {(group, resource, verb) for group, resource, verbs, _ in RIGHTS for verb in verbs}
+    assert asked == rights_used()
 
 
 def test_the_deployment_runs_a_command_that_exists() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 START_S = 60.0
-COMMAND_S = 60.0
+COMMAND_S = 120.0
 MUSTER = [sys.executable, "-c", "from muster.cli.main import main; main()"]
 
 

@@ -16,6 +16,7 @@ from muster.cli.check import check
 from muster.cli.demo import demo
 from muster.cli.explain import explain
 from muster.cli.run import run
+from muster.cli.simulate import simulate
 from muster.cli.up import up
 
 USAGE_ERROR = 2
@@ -31,7 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
-for verb in (demo, up, run, check, explain):
+for verb in (demo, up, run, check, explain, simulate):
     app.command()(verb)
 app.add_typer(node.app, name="node")
 

@@ -5,7 +5,7 @@ turns NotReady, is tainted, and its pods are evicted when their tolerations end.
 """
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,26 +21,29 @@ Kubeconfig = Annotated[
 @app.command()
 def stop(name: Name, kubeconfig: Kubeconfig = None) -> None:
     """Let the node's kubelet fall silent: NotReady, tainted, pods evicted after their tolerations."""
-    from muster.controllers.kubelet import STOPPED
-
-    asyncio.run(_annotate(name, STOPPED, kubeconfig))
+    asyncio.run(_patch(name, kubelet_patch(stopped=True), kubeconfig))
     print(f"node/{name} stopped")
 
 
 @app.command()
 def start(name: Name, kubeconfig: Kubeconfig = None) -> None:
     """Wake the node's kubelet again."""
-    asyncio.run(_annotate(name, None, kubeconfig))
+    asyncio.run(_patch(name, kubelet_patch(stopped=False), kubeconfig))
     print(f"node/{name} started")
 
 
-async def _annotate(name: str, value: str | None, kubeconfig: str | None) -> None:
-    from muster.controllers.kubelet import KUBELET_ANNOTATION
+def kubelet_patch(*, stopped: bool) -> dict[str, Any]:
+    """Give the merge patch of a Node that stops its kubelet, or starts it."""
+    from muster.controllers.kubelet import KUBELET_ANNOTATION, STOPPED
+
+    return {"metadata": {"annotations": {KUBELET_ANNOTATION: STOPPED if stopped else None}}}
+
+
+async def _patch(name: str, patch: dict[str, Any], kubeconfig: str | None) -> None:
     from muster.runtime.client import ApiClient
     from muster.runtime.clock import Clock
     from muster.runtime.kubeconfig import find_access
 
-    patch = {"metadata": {"annotations": {KUBELET_ANNOTATION: value}}}
     async with ApiClient(find_access(kubeconfig), now_s=Clock().now_s) as client:
         await client.call(
             "PATCH", f"/api/v1/nodes/{name}", patch, content_type="application/merge-patch+json"

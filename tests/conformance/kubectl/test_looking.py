@@ -66,7 +66,7 @@ def test_get_jobs_and_workloads(cluster: ClusterProcess) -> None:
         "spec": {"podGroupTemplates": [{"name": "t", "schedulingPolicy": {"gang": {"minCount": 2}}}]},
     }
     assert apply(cluster, workload) == "workload.scheduling.k8s.io/look-workload created\n"
-    assert ok(cluster.kubectl("get", "workloads")).split()[:3] == ["NAME", "AGE", "look-workload"]
+    assert ok(cluster.kubectl("get", "workload", "look-workload")).split()[:3] == ["NAME", "AGE", "look-workload"]
 
 
 def test_get_nothing_and_all_namespaces(cluster: ClusterProcess, gang: str) -> None:

@@ -1,4 +1,4 @@
-"""Tests of runtime/embedded.py: turns of the cluster, faults that are told, addresses that are had or named."""
+"""Tests of runtime/embedded.py: turns of the cluster, faults that are told, addresses had or named."""
 
 import asyncio
 import socket
