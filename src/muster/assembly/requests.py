@@ -109,7 +109,10 @@ def _pod_status(effect: PatchPodStatus) -> Call:
 def _group_status(effect: PatchGroupStatus) -> Call:
     conditions = [_condition(condition) for condition in effect.set_conditions]
     conditions += [{"$patch": "delete", "type": type_} for type_ in effect.remove_conditions]
-    body = {"metadata": {"uid": effect.uid}, "status": {"conditions": conditions}}
+    status: dict[str, Any] = {"conditions": conditions}
+    if effect.order:
+        status["$setElementOrder/conditions"] = [{"type": type_} for type_ in effect.order]
+    body = {"metadata": {"uid": effect.uid}, "status": status}
     return Call("PATCH", path_of(_GROUPS, *effect.key, "status"), STRATEGIC, body)
 
 

@@ -149,12 +149,17 @@ class PatchPodStatus(Struct, frozen=True):
 
 
 class PatchGroupStatus(Struct, frozen=True):
-    """Set and remove conditions of a group in one write (a strategic merge by condition type)."""
+    """Set and remove conditions of a group in one write (a strategic merge by condition type).
+
+    `order`: the types that are on the object as last seen, then the new ones; a patch that did not say it
+    would push conditions of others behind ours.
+    """
 
     key: GroupKey
     uid: str
     set_conditions: tuple[Condition, ...] = ()
     remove_conditions: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
 
 
 class RecordEvent(Struct, frozen=True):

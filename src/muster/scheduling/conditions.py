@@ -75,9 +75,22 @@ class Conditions:
             written[condition.type] = _Written(condition, now_s)
         for type_ in removed:
             written[type_] = _Written(None, now_s)
+        order = self._order(group, written)
+        news.sort(key=lambda condition: order.index(condition.type))
         return PatchGroupStatus(
-            key=group.key, uid=group.uid, set_conditions=tuple(news), remove_conditions=removed
+            key=group.key,
+            uid=group.uid,
+            set_conditions=tuple(news),
+            remove_conditions=removed,
+            order=order,
         )
+
+    @staticmethod
+    def _order(group: Group, written: dict[str, _Written]) -> tuple[str, ...]:
+        """Condition types as they will stand on the object: those seen, then those written."""
+        gone = {type_ for type_, write in written.items() if write.condition is None}
+        types = dict.fromkeys((*(condition.type for condition in group.conditions), *written))
+        return tuple(type_ for type_ in types if type_ not in gone)
 
     def see_group(self, group: Group, now_s: float) -> None:
         """The object has been seen: what it shows is no news any more."""

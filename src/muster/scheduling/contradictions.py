@@ -16,9 +16,9 @@ _DEFAULT_POLICY = "PreemptLowerPriority"
 def find_contradiction(cast: Cast, waiting: Sequence[Member]) -> str | None:
     """The first thing on which members, or members and group, disagree; texts as stock words them."""
     group = cast.group
-    if group is None:
-        return None
     pods = [member.pod for member in (*cast.of(Stage.BOUND, Stage.ASSUMED), *waiting)]
+    if group is None or not pods:
+        return None
     first = pods[0].spec
     for spec in (pod.spec for pod in pods):
         if spec.scheduler_name != first.scheduler_name:

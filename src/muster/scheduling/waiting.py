@@ -12,18 +12,15 @@ from muster.framework.groups import Group
 from muster.framework.ports import Effect
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import INITIALLY_SCHEDULED, WAITING, shorten
+from muster.scheduling.contradictions import find_contradiction
 from muster.scheduling.members import Cast, EntityKey, Stage
 from muster.scheduling.queue import Place
 
 NOT_READY = "NotReadyForScheduling"
 NOT_READY_MEMBERS_MAX = 10
+GROUP_MISSING = "GroupMissing"
 
 _GATE_REASONS = {"GangScheduling": "MembersMissing", "SchedulingGates": "SchedulingGated"}
-_NOT_READY_TEXTS = {
-    "GroupMissing": "pod group {group} does not exist",
-    "MembersMissing": "pod group {group} waits for more members",
-    "SchedulingGated": "pod group {group} waits for the scheduling gates of a member",
-}
 
 
 class Wait(NamedTuple):
@@ -43,7 +40,7 @@ def find_wait(books: Books, entity: EntityKey) -> Wait | None:
             return None
         return Wait("Binding", f"waits for {on_the_wire} bindings to be accepted, {cast.accepted_count} are")
     if entry.place is Place.INCOMPLETE:
-        return Wait("GroupMissing", f"waits for pod group {entity.key}, which does not exist")
+        return Wait(GROUP_MISSING, f"waits for pod group {entity.key}, which does not exist")
     if entry.place is Place.GATED and entry.gate is not None:
         return Wait(_GATE_REASONS.get(entry.gate.plugin, entry.gate.plugin), entry.gate.message)
     if entry.refusal is not None:
@@ -73,12 +70,15 @@ def speak(books: Books, entity: EntityKey, now_s: float) -> list[Effect]:
 def say_scheduled(books: Books, cast: Cast, now_s: float) -> list[Effect]:
     """Say PodGroupInitiallyScheduled=True once the API has accepted the bindings of the minimum.
 
-    A group none of whose placed members is ours is another scheduler's to speak about.
+    A group none of whose placed members is ours is another scheduler's to speak about, and one that
+    contradicts itself was not placed by us.
     """
     group = cast.group
     if group is None or cast.accepted_count < group.needed or books.conditions.has_been_scheduled(group):
         return []
     if not any(books.members.is_ours(member.pod) for member in cast.of(Stage.BOUND, Stage.SUCCEEDED)):
+        return []
+    if find_contradiction(cast, cast.waiting()) is not None:
         return []
     scheduled = Condition(type=INITIALLY_SCHEDULED, status="True", reason="Scheduled", message="")
     patch = books.conditions.patch_group(group, [scheduled], remove=[WAITING], now_s=now_s)
@@ -95,7 +95,8 @@ def _say_on_group(books: Books, group: Group, wait: Wait | None, now_s: float) -
 
 def _say_on_members(books: Books, entity: EntityKey, cast: Cast, wait: Wait, now_s: float) -> list[Effect]:
     """Tell up to ten members; those with scheduling gates have been told by the API server."""
-    text = _NOT_READY_TEXTS.get(wait.reason, wait.message).format(group=entity.key)
+    who = "" if wait.reason == GROUP_MISSING or cast.group is None else f"pod group {entity.key} "
+    text = who + wait.message
     effects: list[Effect] = []
     told = 0
     for member in cast.waiting():
