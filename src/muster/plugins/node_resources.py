@@ -73,7 +73,7 @@ class NodeResourcesFit:
         return (
             HintRule(Change.NODE_ADDED, _node_has_enough),
             HintRule(Change.NODE_ALLOCATABLE_GREW, _node_has_enough),
-            HintRule(Change.POD_FREED),
+            HintRule(Change.POD_FREED, _node_has_enough),
             HintRule(Change.POD_UPDATED),
         )
 

@@ -33,7 +33,7 @@ class NodeUnschedulable:
         return (
             HintRule(Change.NODE_ADDED, _is_open),
             HintRule(Change.NODE_TAINTS_CHANGED, _is_open),
-            HintRule(Change.POD_UPDATED, _now_tolerates),
+            HintRule(Change.POD_UPDATED),
         )
 
 
@@ -47,7 +47,3 @@ def _is_open(rejected: Rejected, event: ClusterEvent) -> Hint:
         return Hint.QUEUE
     was_open = event.old_node is not None and not event.old_node.spec.unschedulable
     return Hint.SKIP if event.node.spec.unschedulable or was_open else Hint.QUEUE
-
-
-def _now_tolerates(rejected: Rejected, event: ClusterEvent) -> Hint:
-    return Hint.QUEUE if event.pod is None or _tolerates_cordon(event.pod) else Hint.SKIP

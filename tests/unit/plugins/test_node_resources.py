@@ -106,7 +106,7 @@ def test_pods_that_ask_for_nothing_are_scored_by_their_count() -> None:
     np.testing.assert_allclose(score, [80, 90])
 
 
-@pytest.mark.parametrize("change", [Change.NODE_ADDED, Change.NODE_ALLOCATABLE_GREW])
+@pytest.mark.parametrize("change", [Change.NODE_ADDED, Change.NODE_ALLOCATABLE_GREW, Change.POD_FREED])
 def test_a_node_that_could_hold_a_waiting_pod_wakes(change: Change) -> None:
     rules = {rule.change: rule for rule in NodeResourcesFit().hint_rules()}
     helps = rules[change].helps
@@ -116,6 +116,9 @@ def test_a_node_that_could_hold_a_waiting_pod_wakes(change: Change) -> None:
     assert helps(rejected, ClusterEvent(change, node=make_node(cpu=8, gpu=1))) is Hint.QUEUE
 
 
-def test_freed_room_always_wakes() -> None:
+def test_room_freed_on_a_node_not_told_wakes() -> None:
     rules = {rule.change: rule for rule in NodeResourcesFit().hint_rules()}
-    assert rules[Change.POD_FREED].helps is None
+    helps = rules[Change.POD_FREED].helps
+    assert helps is not None
+    rejected = Rejected(None, None, (make_pod(cpu=9),))
+    assert helps(rejected, ClusterEvent(Change.POD_FREED, pod=make_pod("old"))) is Hint.QUEUE

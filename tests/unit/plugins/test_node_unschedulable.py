@@ -46,8 +46,3 @@ def test_a_pod_that_tolerates_the_cordon_may_go_there() -> None:
 )
 def test_an_opened_node_wakes(change: Change, node: Node, old: Node | None, expected: Hint) -> None:
     assert hint(change, make_pod(), node, old) is expected
-
-
-def test_a_new_toleration_wakes() -> None:
-    assert hint(Change.POD_UPDATED, TOLERANT) is Hint.QUEUE
-    assert hint(Change.POD_UPDATED, make_pod()) is Hint.SKIP

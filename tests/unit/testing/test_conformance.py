@@ -1,0 +1,246 @@
+"""check_plugin: every promise, broken on purpose once."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from muster.api.core import Pod
+from muster.base.arrays import Bool, Float64, Int32, Int64
+from muster.cluster.snapshot import Snapshot
+from muster.framework.events import Change, HintRule
+from muster.framework.groups import Group, UnsupportedField
+from muster.framework.points import Entity, NodeReason, NodeVerdict
+from muster.framework.status import Status
+from muster.testing.builders import make_cluster, make_pod
+from muster.testing.conformance import check_plugin
+
+CROWDED = make_cluster().nodes(3).running("a", "n1").running("b", "n1").snapshot()
+
+
+class Sound:
+    """A filter that counts, scores and keeps every promise: two pods of its kind at most on a node."""
+
+    name: ClassVar[str] = "Sound"
+    reads_metadata: ClassVar[bool] = False
+
+    def few(self, snapshot: Snapshot, rows: Int32) -> Int64:
+        return np.array([2 - len(snapshot.pods_on(row)) for row in rows.tolist()], dtype=np.int64).clip(0)
+
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+        feasible = self.few(snapshot, rows) > 0
+        return NodeVerdict(feasible, () if feasible.all() else (NodeReason(~feasible, "two already"),))
+
+    def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
+        return np.array([row], dtype=np.int32)
+
+    def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64:
+        return self.few(snapshot, rows)
+
+    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
+        return 50.0 * self.few(snapshot, rows)
+
+    def hint_rules(self) -> tuple[HintRule, ...]:
+        return (HintRule(Change.POD_FREED),)
+
+
+def test_a_sound_plugin_passes() -> None:
+    check_plugin(Sound(), pods=[make_pod("mine", labels={"a": "b"})], snapshots=[CROWDED])
+
+
+class Nameless(Sound):
+    name: ClassVar[str] = "two words"
+
+
+class Hintless(Sound):
+    def hint_rules(self) -> tuple[HintRule, ...]:
+        return ()
+
+
+class TwiceHinted(Sound):
+    def hint_rules(self) -> tuple[HintRule, ...]:
+        return (HintRule(Change.POD_FREED), HintRule(Change.POD_FREED))
+
+
+class Unexplained(Sound):
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+        return NodeVerdict(super().filter(pod, snapshot, rows).feasible)
+
+
+class Contradicting(Sound):
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+        everywhere: Bool = np.ones(len(rows), dtype=np.bool_)
+        return NodeVerdict(everywhere, (NodeReason(everywhere, "no"),))
+
+
+class Textless(Sound):
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+        verdict = super().filter(pod, snapshot, rows)
+        return NodeVerdict(verdict.feasible, tuple(NodeReason(r.rejected, "") for r in verdict.reasons))
+
+
+class WrongShape(Sound):
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+        return NodeVerdict(np.ones(len(snapshot.node_names) + 1, dtype=np.bool_))
+
+
+class Relative(Sound):
+    """Judges a row by which others are asked about."""
+
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+        feasible = np.arange(len(rows)) < 2
+        return NodeVerdict(feasible, (NodeReason(~feasible, "only the first two"),))
+
+
+class NameReader(Sound):
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+        feasible = np.full(len(rows), pod.metadata.name != "twin")
+        return NodeVerdict(feasible, (NodeReason(~feasible, "a twin"),))
+
+
+class LabelReader(Sound):
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+        feasible = np.full(len(rows), not pod.metadata.labels)
+        return NodeVerdict(feasible, (NodeReason(~feasible, "has labels"),))
+
+
+class Forgetful(Sound):
+    def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
+        return np.array([], dtype=np.int32)
+
+
+class Overcounting(Sound):
+    def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64:
+        return super().capacity(pod, snapshot, rows) + 1
+
+
+class Undercounting(Sound):
+    def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64:
+        return np.zeros(len(rows), dtype=np.int64)
+
+
+class TooProud(Sound):
+    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
+        return np.full(len(rows), 101.0)
+
+
+class NotANumber(Sound):
+    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
+        return np.full(len(rows), np.nan)
+
+
+class Comparing(Sound):
+    """Scores a row by which others are asked about."""
+
+    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
+        return np.arange(len(rows), dtype=np.float64)
+
+
+class Changeable(Sound):
+    calls: ClassVar[int] = 0
+
+    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
+        type(self).calls += 1
+        return np.full(len(rows), float(type(self).calls % 3 == 0))
+
+
+class Meddling(Sound):
+    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
+        snapshot.requested = snapshot.requested + 1
+        return super().score(pod, snapshot, rows)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "promise"),
+    [
+        (Nameless, "is a class attribute, one word"),
+        (Hintless, "names at least one event"),
+        (TwiceHinted, "has one rule for a change"),
+        (Unexplained, "every infeasible row has a reason"),
+        (Contradicting, "no reason against a feasible row"),
+        (Textless, "a reason has a text"),
+        (WrongShape, r"feasible is \[K\] of booleans"),
+        (Relative, "a row's answer is its own"),
+        (NameReader, "pods of one shape get one answer"),
+        (LabelReader, "reads no labels or annotations"),
+        (Forgetful, "names every row whose answer changes"),
+        (Overcounting, "agrees with filter, copy by copy"),
+        (Undercounting, "agrees with filter, copy by copy"),
+        (TooProud, "is between 0 and 100"),
+        (NotANumber, "is between 0 and 100"),
+        (Comparing, "a row's score is its own"),
+        (Changeable, "is the same again"),
+        (Meddling, "writes nothing"),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+def test_a_broken_promise_is_named(plugin: type[Any], promise: str) -> None:
+    with pytest.raises(AssertionError, match=promise):
+        check_plugin(plugin(), snapshots=[CROWDED])
+
+
+class Useless:
+    name: ClassVar[str] = "Useless"
+
+
+class Silent:
+    """Rejects without saying which event would help."""
+
+    name: ClassVar[str] = "Silent"
+
+    def unsupported(self, pod: Pod) -> tuple[UnsupportedField, ...]:
+        return ()
+
+
+class Vague:
+    name: ClassVar[str] = "Vague"
+
+    def unsupported(self, pod: Pod) -> tuple[UnsupportedField, ...]:
+        return (UnsupportedField("", "no"),)
+
+    def hint_rules(self) -> tuple[HintRule, ...]:
+        return (HintRule(Change.POD_UPDATED),)
+
+
+class Curt:
+    name: ClassVar[str] = "Curt"
+
+    def pre_enqueue(self, group: Group | None, *, waiting: tuple[Pod, ...], placed: int) -> Status:
+        return Status.unschedulable("")
+
+    def hint_rules(self) -> tuple[HintRule, ...]:
+        return (HintRule(Change.POD_ADDED),)
+
+
+class CurtLater:
+    name: ClassVar[str] = "CurtLater"
+
+    def placement_feasible(self, group: Group, *, assigned: int, remaining: int) -> Status:
+        return Status.wait("")
+
+    def hint_rules(self) -> tuple[HintRule, ...]:
+        return (HintRule(Change.POD_ADDED),)
+
+
+class Careless:
+    name: ClassVar[str] = "Careless"
+
+    def sort_key(self, entity: Entity) -> tuple[float, ...]:
+        return (-entity.priority,)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "promise"),
+    [
+        (Useless, "serves at least one extension point"),
+        (Silent, "who rejects says which events can help"),
+        (Vague, "names the field as the user wrote it"),
+        (Curt, "a no has a message"),
+        (CurtLater, "a no has a message"),
+        (Careless, "is total"),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+def test_a_broken_promise_of_the_other_points_is_named(plugin: type[Any], promise: str) -> None:
+    with pytest.raises(AssertionError, match=promise):
+        check_plugin(plugin())
