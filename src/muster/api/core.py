@@ -161,6 +161,8 @@ class PodStatus(Struct, frozen=True, rename="camel"):
 
 
 class Pod(Struct, frozen=True, rename="camel"):
+    """A pod, as far as it decides where it may go and what Muster says about it."""
+
     metadata: ObjectMeta
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
