@@ -61,6 +61,8 @@ def decode(record: Record, value: dict[str, Any], reading: Reading) -> dict[str,
     """
     try:
         return _record(record, value, "", reading)
+    except RecursionError:
+        raise DecodeError("exceeded max depth") from None
     except _Mismatch as mismatch:
         where = f"struct field {mismatch.holder}.{'.'.join(mismatch.path)}" if mismatch.path else "value"
         raise DecodeError(

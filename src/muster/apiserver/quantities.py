@@ -15,6 +15,7 @@ _DECIMAL_NAME = {power: name for name, power in _DECIMAL.items()}
 _BINARY_NAME = {0: "", **{power: name for name, power in _BINARY.items()}}
 _MOST = 2**63 - 1
 _FARTHEST_EXPONENT = 1000
+_DIGITS_MOST = 1000  # on each side of the point: far more than decides anything
 
 NOT_A_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 BAD_SUFFIX = "unable to parse quantity's suffix"
@@ -31,10 +32,11 @@ def canonical_quantity(text: str) -> str:
     if match is None or not (match[2] or match[3]):
         raise ValueError(NOT_A_QUANTITY)
     power, form = _power_of(match[4])
-    digits = int((match[2] or "") + (match[3] or ""))
+    whole, part = match[2].lstrip("0")[:_DIGITS_MOST], (match[3] or "")[:_DIGITS_MOST]
+    digits = int(whole + part or "0")
     if digits == 0:
         return "0"
-    amount = Fraction(digits, 10 ** len(match[3] or "")) * power
+    amount = Fraction(digits, 10 ** len(part)) * power
     nano = -(-amount * 10**9 // 1)  # rounded up: what is asked for is never lost
     amount = min(Fraction(nano, 10**9), Fraction(_MOST))
     sign = "-" if match[1] == "-" else ""

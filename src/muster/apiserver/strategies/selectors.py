@@ -2,6 +2,10 @@
 
 from collections.abc import Mapping
 
+import msgspec
+
+from muster.api.core import LabelSelector
+from muster.api.selectors import matches_selector
 from muster.apiserver.kinds import Cause, Object
 from muster.apiserver.strategies.fields import (
     forbidden,
@@ -50,22 +54,8 @@ def _validate_term(path: str, term: Object) -> list[Cause]:
 
 def selects(selector: Object | None, labels: Mapping[str, str]) -> bool:
     """Whether a selector picks these labels: None picks nothing, an empty one everything."""
-    if selector is None:
-        return False
-    if any(labels.get(key) != value for key, value in mapping(selector, "matchLabels").items()):
-        return False
-    return all(_holds(term, labels) for term in items(selector, "matchExpressions"))
-
-
-def _holds(term: Object, labels: Mapping[str, str]) -> bool:
-    key, operator, values = text(term, "key"), text(term, "operator"), items(term, "values")
-    if operator == "In":
-        return key in labels and labels[key] in values
-    if operator == "NotIn":
-        return labels.get(key) not in values if key in labels else True
-    if operator == "Exists":
-        return key in labels
-    return key not in labels
+    typed = None if selector is None else msgspec.convert(selector, LabelSelector)
+    return matches_selector(typed, labels)
 
 
 def selector_text(selector: Object | None) -> str:
