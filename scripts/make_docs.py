@@ -19,8 +19,9 @@ WIDTH = 96
 INTRODUCTION = """\
 # Command line
 
-Written by `scripts/docs` out of the commands themselves. Exit codes: 0 done; 1 the answer is no (the server refused, the
-story did not come true); 2 the user's words or files are wrong, with one line that says what and, where known, a hint.
+Written by `scripts/docs` out of the commands themselves. Exit codes: 0 done; 1 the answer is no (the server
+refused, the story did not come true); 2 the user's words or files are wrong, with one line that says what
+and, where known, a hint.
 """
 
 

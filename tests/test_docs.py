@@ -113,6 +113,19 @@ def test_the_readme_shows_the_two_commands() -> None:
     assert {"scripts/demo", "scripts/test"} <= set(commands_of(ROOT / "README.md"))
 
 
+def without_seconds(text: str) -> list[str]:
+    return re.sub(r"\d+\.\d s\b", "N s", text).split("\n")
+
+
+def test_the_transcript_in_the_readme_is_what_the_demo_prints() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (transcript,) = re.findall(r"```text\n\$ scripts/demo\n(.*?)```", text, flags=re.DOTALL)
+    command = [sys.executable, "-c", "from muster.cli.main import main; main()", "demo"]
+    played = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert played.returncode == 0, played.stdout
+    assert without_seconds(played.stdout) == without_seconds(transcript)
+
+
 def test_help_of_the_test_command_is_pytest_own() -> None:
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "--version"], capture_output=True, text=True, check=True

@@ -63,10 +63,11 @@ def test_get_jobs_and_workloads(cluster: ClusterProcess) -> None:
         "apiVersion": "scheduling.k8s.io/v1beta1",
         "kind": "Workload",
         "metadata": {"name": "look-workload"},
-        "spec": {"podGroupTemplates": [{"name": "t", "schedulingPolicy": {"gang": {"minCount": 2}}}]},
+        "spec": {"podGroupTemplates": [{"name": "t", "schedulingPolicy": {"basic": {}}}]},
     }
     assert apply(cluster, workload) == "workload.scheduling.k8s.io/look-workload created\n"
-    assert ok(cluster.kubectl("get", "workload", "look-workload")).split()[:3] == ["NAME", "AGE", "look-workload"]
+    table = ok(cluster.kubectl("get", "workload", "look-workload"))
+    assert table.split()[:3] == ["NAME", "AGE", "look-workload"]
 
 
 def test_get_nothing_and_all_namespaces(cluster: ClusterProcess, gang: str) -> None:
