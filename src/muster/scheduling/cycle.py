@@ -135,7 +135,7 @@ def _explain(
 def _short_of(books: Books, decision: Attempt, *, is_group: bool) -> tuple[object, ...]:
     """What the explanation depends on: counts, the filters' words, and who there is that could end."""
     texts = tuple(shortfall.text for shortfall in decision.shortfalls)
-    return (decision.message, texts, books.members.holders() if is_group else None)
+    return (decision.message, texts, books.members.holders_version if is_group else None)
 
 
 def _measure(

@@ -5,7 +5,7 @@ members.  Rooms on nodes are `cluster/state.py`'s; here are only names and stage
 """
 
 from collections.abc import Iterable, Mapping
-from enum import Enum, auto
+from enum import IntEnum, auto
 from typing import NamedTuple
 
 from muster.api.core import Pod
@@ -29,7 +29,7 @@ def group_entity(key: GroupKey) -> EntityKey:
     return EntityKey("podgroup", key)
 
 
-class Stage(Enum):
+class Stage(IntEnum):
     """How far a pod has come."""
 
     WAITING = auto()  # ours to place
@@ -112,6 +112,11 @@ class Cast:
         return sum(start is None or parse_seconds(start) >= made_s for start in starts)
 
     @property
+    def is_holding(self) -> bool:
+        """Whether some member takes room."""
+        return bool(self.stages[Stage.BOUND]) or bool(self.stages[Stage.ASSUMED])
+
+    @property
     def is_empty(self) -> bool:
         return self.group is None and not any(self.stages.values())
 
@@ -141,6 +146,7 @@ class Members:
         self._members: dict[PodKey, Member] = {}
         self._casts: dict[EntityKey, Cast] = {}
         self._arrivals = 0
+        self.holders_version = 0  # raised when an entity begins or ends to take room
 
     def find(self, key: PodKey) -> Member | None:
         """The pod of this name."""
@@ -157,14 +163,6 @@ class Members:
     def is_ours(self, pod: Pod) -> bool:
         """Whether this scheduler places pods of that name."""
         return pod.spec.scheduler_name in self._ours
-
-    def holders(self) -> frozenset[EntityKey]:
-        """Entities with members that take room."""
-        return frozenset(
-            entity
-            for entity, cast in self._casts.items()
-            if cast.stages[Stage.BOUND] or cast.stages[Stage.ASSUMED]
-        )
 
     def casts(self) -> Mapping[EntityKey, Cast]:
         """Everything known; not to be changed."""
@@ -253,14 +251,18 @@ class Members:
 
     def _enter(self, member: Member) -> None:
         cast = self._casts.setdefault(member.entity, Cast())
+        was_holding = cast.is_holding
         cast.stages[member.stage][member.key] = member
         cast.version += 1
+        self.holders_version += cast.is_holding != was_holding
 
     def _exit(self, member: Member) -> None:
         entity = member.entity
         cast = self._casts[entity]
+        was_holding = cast.is_holding
         del cast.stages[member.stage][member.key]
         cast.version += 1
+        self.holders_version += cast.is_holding != was_holding
         self._drop_if_empty(entity, cast)
 
     def _drop_if_empty(self, entity: EntityKey, cast: Cast) -> None:
