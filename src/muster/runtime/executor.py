@@ -35,6 +35,7 @@ from muster.runtime.client import NOT_SENT, ApiClient
 CALLS_MAX = 64  # about what keeps an API server on a few cores busy; more only queues there
 EVENT_CALLS_MAX = 16
 EVENTS_WAITING_MAX = 10_000
+EVENT_PATIENCE_S = 5.0  # so long an event lets bindings go first, even if they never pause
 TRIES = 5
 BACKOFF_S_FIRST, BACKOFF_S_MAX = 0.1, 2.0
 UNKNOWN = 0
@@ -84,7 +85,7 @@ class Executor:
         self._events_waiting_max = events_waiting_max
         self._lanes: dict[Lane, deque[WireEffect]] = {}
         self._ready: deque[Lane] = deque()  # lanes with work and no call in flight
-        self._events: deque[RecordEvent] = deque()
+        self._events: deque[tuple[float, RecordEvent]] = deque()  # with the time each was queued
         self._calls: set[asyncio.Task[None]] = set()
         self._event_calls = 0
         self._sequence = itertools.count()
@@ -103,7 +104,7 @@ class Executor:
             if len(self._events) >= self._events_waiting_max or self._finishing:
                 self.counts.events_dropped += 1
                 return
-            self._events.append(effect)
+            self._events.append((self._now_s(), effect))
         else:
             lane_key: Lane = (PatchGroupStatus if isinstance(effect, PatchGroupStatus) else Pod, effect.key)
             lane = self._lanes.get(lane_key)
@@ -139,15 +140,22 @@ class Executor:
     # ── who is next ──────────────────────────────────────────────────────────────────────────────
 
     def _start_calls(self) -> None:
-        """Start calls while there is work: bindings and conditions first, events with what is left."""
+        """Start calls while there is work: bindings and conditions first, events when those are done."""
         while len(self._calls) < self._calls_max:
             if self._ready:
                 self._start(self._perform_next_of(self._ready.popleft()))
-            elif self._events and self._event_calls < EVENT_CALLS_MAX:
+            elif self._is_time_for_events():
                 self._event_calls += 1
-                self._start(self._write_event(self._events.popleft()))
+                queued_s, effect = self._events.popleft()
+                self._start(self._write_event(effect, queued_s))
             else:
                 break
+
+    def _is_time_for_events(self) -> bool:
+        """An API server that binds is not kept from it; a long wave of bindings does not silence events."""
+        if not self._events or self._event_calls >= EVENT_CALLS_MAX:
+            return False
+        return len(self._calls) == self._event_calls or self._now_s() - self._events[0][0] > EVENT_PATIENCE_S
 
     def _start(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
@@ -235,8 +243,8 @@ class Executor:
         else:
             self.counts.written += 1
 
-    async def _write_event(self, effect: RecordEvent) -> None:
-        call = request_of(effect, now_s=self._now_s(), sequence=next(self._sequence), instance=self._instance)
+    async def _write_event(self, effect: RecordEvent, queued_s: float) -> None:
+        call = request_of(effect, now_s=queued_s, sequence=next(self._sequence), instance=self._instance)
         try:
             await self._send(call, repeat_unanswered=True)
             self.counts.events_written += 1

@@ -23,7 +23,7 @@ from muster.framework.ports import (
     WriteFailed,
 )
 from muster.runtime.client import NOT_SENT, Answer
-from muster.runtime.executor import TRIES, Executor
+from muster.runtime.executor import EVENT_PATIENCE_S, TRIES, Executor
 
 Reply = bytes | Exception
 
@@ -210,6 +210,30 @@ async def test_events_go_after_the_bindings_that_wait() -> None:
     await bench.perform(bind("a"), event("a"), bind("b"), event("b"), bind("c"))
     kinds = ["event" if "events" in path else "binding" for _, path in bench.api.calls]
     assert kinds == ["binding", "binding", "binding", "event", "event"]
+
+
+async def test_events_wait_while_a_binding_is_on_the_wire() -> None:
+    bench = Bench()
+    bench.api.gate.clear()
+    bench.executor.perform(bind("a"))
+    bench.executor.perform(event("a"))
+    await asyncio.sleep(0)
+    assert len(bench.api.calls) == 1
+    bench.api.gate.set()
+    await bench.executor._idle.wait()
+    assert bench.executor.counts.events_written == 1
+
+
+async def test_events_do_not_wait_for_ever() -> None:
+    bench = Bench()
+    bench.api.gate.clear()
+    bench.executor.perform(bind("a"))
+    bench.executor.perform(event("a"))
+    bench.clock.value_s += EVENT_PATIENCE_S + 1
+    bench.executor.perform(bind("b"))
+    await asyncio.sleep(0)
+    assert sum("events" in path for _, path in bench.api.calls) == 1
+    bench.executor.stop()
 
 
 async def test_too_many_events_are_dropped_and_counted() -> None:
