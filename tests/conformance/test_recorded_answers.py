@@ -9,14 +9,13 @@ from tests.conformance.simulated_wire import SimulatedWire
 PATHS, SECTIONS, ANSWERS = load_sections()
 FAILING = yaml.safe_load((RECORDED / "failing.yaml").read_text(encoding="utf-8"))
 WHOLE = ("groups", "workloads", "composites", "priority", "pods", "jobs")  # promised with the first release
-FORGETFUL_S = 11 * 60  # by then the stock server had forgotten its first versions
 
 
 def faults_of(section: Section) -> dict[str, list[str]]:
     """Replay a section on a fresh cluster; id → where the answer differs."""
     wire = SimulatedWire()
     if section.section == "expired":
-        wire.sleep(FORGETFUL_S)
+        wire.cluster.world.cluster.server.store.forget()  # as stock does some ten minutes after its start
     replayer = Replayer(wire, PATHS)
     faults = {}
     for step in section.requests:

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from muster.controllers.kubelet import EXIT_CODE, KUBELET_ANNOTATION, RUN_SECONDS, STOPPED
 from muster.sim.client import (
     Client,
     group_manifest,
@@ -33,9 +34,6 @@ from muster.sim.view import (
 )
 
 GATE = "example.com/hold"
-RUN_SECONDS = "muster.dev/run-seconds"
-EXIT_CODE = "muster.dev/exit-code"
-
 _PRIORITIES = {"low": 10, "high": 1000}
 
 
@@ -80,8 +78,8 @@ class Churn:
         self._simulation = simulation
         self._generator = generator
         self._made = 0
-        self.churn_s = float(generator.uniform(60, 150))
-        self._pause_s = float(generator.choice([0.3, 1.0, 2.5]))
+        self._pause_s = float(generator.choice([0.3, 1.0, 3.0]))
+        self.churn_s = self._pause_s * float(generator.uniform(30, 90))
         self._runs_long = float(generator.uniform(0, 0.4))  # share of pods that never end by themselves
         self._until_s = simulation.now_s + self.churn_s
         actions: tuple[tuple[float, Callable[[], None]], ...] = (
@@ -98,6 +96,7 @@ class Churn:
             (0.6, self._delete_node),
             (1.0, self._cordon_or_uncordon),
             (0.7, self._resize_node),
+            (0.7, self._stop_or_start_node),
             (0.4, self._world.restart_scheduler),
         )
         weights = np.array([weight for weight, _ in actions])
@@ -113,8 +112,9 @@ class Churn:
 
     def calm(self) -> None:
         view = self._world.view()
+        sound = {"metadata": {"annotations": {KUBELET_ANNOTATION: None}}, "spec": {"unschedulable": None}}
         for name in view.nodes:
-            self._client.patch("node", name, {"spec": {"unschedulable": None}})
+            self._client.patch("node", name, sound)
         for name, pod in view.pods.items():
             if is_gated(pod):
                 self._client.patch("pod", name, {"spec": {"schedulingGates": None}})
@@ -234,6 +234,14 @@ class Churn:
             cpu = str(int(self._generator.integers(1, 9)))
             change = {"status": {"capacity": {"cpu": cpu}, "allocatable": {"cpu": cpu}}}
             self._client.patch("node", name_of(node), change, subresource="status")
+
+    def _stop_or_start_node(self) -> None:
+        if node := self._pick(list(self._world.view().nodes.values())):
+            stopped = (node["metadata"].get("annotations") or {}).get(KUBELET_ANNOTATION) == STOPPED
+            word = None if stopped else STOPPED
+            self._client.patch(
+                "node", name_of(node), {"metadata": {"annotations": {KUBELET_ANNOTATION: word}}}
+            )
 
     # ── chance ───────────────────────────────────────────────────────────────────────────────────
 

@@ -64,7 +64,7 @@ def _some_gang_would_fit(world: ProductWorld) -> bool:
 def test_pods_that_a_node_refuses_are_replaced_ever_more_slowly_b031() -> None:
     world, simulation = make_world()
     for name in ("n1", "n2"):
-        world.client.create("node", node_manifest(name, ROOM))
+        world.client.create("node", node_manifest(name, ROOM | {"cpu": "8"}))
     template = pod_spec({"cpu": "8"}, scheduler="muster")
     job = job_manifest("j", template, parallelism=2, completions=2, gang=True)
     job["spec"]["backoffLimit"] = 1000
