@@ -1,0 +1,136 @@
+"""The server's sockets, spoken to over one that has a file for an address: no network."""
+
+import asyncio
+import io
+import json
+import socket
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import aiohttp
+import pytest
+from tests.unit.apiserver.small_server import MAPS, PODS, SmallServer
+
+from muster.apiserver.http import BODY_BYTES_MOST, HttpServer
+
+TOKEN = "secret"
+ADMIN = {"Authorization": f"Bearer {TOKEN}"}
+JSON = {**ADMIN, "Content-Type": "application/json"}
+
+
+class Wire(NamedTuple):
+    server: SmallServer
+    http: HttpServer
+    client: aiohttp.ClientSession
+    url: Callable[[str], str]
+
+
+@pytest.fixture
+async def wire() -> AsyncIterator[Wire]:
+    server = SmallServer()
+    http = HttpServer(
+        lambda request: server.api.handle(request, server.now_s), now_s=lambda: server.now_s, tokens=(TOKEN,)
+    )
+    with TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+        path = str(Path(folder) / "s")
+        listener.bind(path)
+        listener.listen()
+        await http.start(listener)
+        async with aiohttp.ClientSession(connector=aiohttp.UnixConnector(path)) as client:
+            yield Wire(server, http, client, lambda target: f"http://server{target}")
+            await http.close()
+
+
+async def test_a_request_is_answered(wire: Wire) -> None:
+    body = json.dumps({"metadata": {"name": "a"}})
+    async with wire.client.post(wire.url(f"{MAPS}?dryRun=All"), data=body, headers=JSON) as answer:
+        assert answer.status == 201
+        assert answer.content_type == "application/json"
+        assert (await answer.json())["metadata"]["name"] == "a"
+
+
+async def test_a_path_and_query_are_decoded_once(wire: Wire) -> None:
+    wire.server.create_map("a", labels={"x": "y"})
+    target = wire.url(f"{MAPS}?labelSelector=x%20in%20(y%2Cz)&limit=1")
+    async with wire.client.get(target, headers=ADMIN) as answer:
+        assert len((await answer.json())["items"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        pytest.param({}, 403, id="nobody"),
+        pytest.param({"Authorization": "Bearer wrong"}, 401, id="a wrong token"),
+        pytest.param({"Authorization": "Basic secret"}, 401, id="another scheme"),
+        pytest.param({"Authorization": "Bearer \u00e9\u00e9"}, 401, id="a token that is no ASCII"),
+        pytest.param(ADMIN, 200, id="the token"),
+    ],
+)
+async def test_a_token_says_who_asks(wire: Wire, headers: dict[str, str], status: int) -> None:
+    async with wire.client.get(wire.url(PODS), headers=headers) as answer:
+        assert answer.status == status
+        assert (await answer.json())["kind"] in ("Status", "PodList")
+
+
+async def test_a_body_up_to_the_limit_is_read_and_a_larger_one_is_413(wire: Wire) -> None:
+    for size, status in ((BODY_BYTES_MOST, 400), (BODY_BYTES_MOST + 1, 413)):
+        async with wire.client.post(wire.url(MAPS), data=io.BytesIO(b"x" * size), headers=JSON) as answer:
+            assert answer.status == status
+            assert (await answer.json())["kind"] == "Status"
+
+
+async def test_a_body_of_unknown_length_has_the_same_limit(wire: Wire) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(4):
+            yield b"x" * (1024 * 1024)
+
+    async with wire.client.post(wire.url(MAPS), data=chunks(), headers=JSON) as answer:
+        assert answer.status == 413
+
+
+async def test_a_watch_streams_lines_as_they_come(wire: Wire) -> None:
+    wire.server.create_map("a")
+    async with wire.client.get(wire.url(f"{MAPS}?watch=1"), headers=ADMIN) as answer:
+        first = json.loads(await answer.content.readline())
+        wire.server.create_map("b")
+        second = json.loads(await answer.content.readline())
+        assert [first["object"]["metadata"]["name"], second["object"]["metadata"]["name"]] == ["a", "b"]
+
+
+async def test_closing_the_server_ends_the_watches(wire: Wire) -> None:
+    async with wire.client.get(wire.url(f"{PODS}?watch=1"), headers=ADMIN) as answer:
+        await asyncio.gather(wire.http.close(), answer.content.read())
+        assert answer.content.at_eof()
+
+
+async def test_a_client_that_goes_leaves_nothing_behind(wire: Wire) -> None:
+    async with wire.client.get(wire.url(f"{MAPS}?watch=1"), headers=ADMIN) as answer:
+        shelf = wire.server.store._shelf(wire.server.api.catalog.by_name["configmaps"])
+        assert len(shelf.listeners) == 1
+        answer.close()
+        while shelf.listeners:
+            wire.server.create_map(f"m{wire.server.store.revision}")
+            await asyncio.sleep(0)
+
+
+async def test_a_method_that_does_not_exist_is_405(wire: Wire) -> None:
+    async with wire.client.request("FROB", wire.url(PODS), headers=ADMIN) as answer:
+        assert answer.status == 405
+        assert (await answer.json())["reason"] == "MethodNotAllowed"
+
+
+async def test_head_has_no_body(wire: Wire) -> None:
+    async with wire.client.head(wire.url(PODS), headers=ADMIN) as answer:
+        assert answer.status == 405
+        assert await answer.read() == b""
+
+
+async def test_warnings_are_headers(wire: Wire) -> None:
+    body = json.dumps({"metadata": {"name": "a"}, "foo": 1, "bar": 2})
+    async with wire.client.post(wire.url(MAPS), data=body, headers=JSON) as answer:
+        assert answer.headers.getall("Warning") == [
+            '299 - "unknown field \\"foo\\""',
+            '299 - "unknown field \\"bar\\""',
+        ]

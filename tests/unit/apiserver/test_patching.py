@@ -1,0 +1,145 @@
+"""JSON patches and merge patches."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.apiserver.small_server import (
+    JSON_PATCH,
+    MAPS,
+    MERGE_PATCH,
+    PODS,
+    STRATEGIC_PATCH,
+    SmallServer,
+)
+
+from muster.apiserver.patching import copied, merge_patch
+
+REJECTED = (422, "the server rejected our request due to an error in our request")
+
+
+@pytest.fixture
+def server() -> SmallServer:
+    server = SmallServer()
+    server.create_map("a", {"k": "v", "l": "w"}, labels={"x/y": "1"})
+    server.create_pod("p", {"tolerations": [{"key": "a"}, {"key": "b"}]})
+    return server
+
+
+def test_a_json_patch_does_its_operations_in_turn(server: SmallServer) -> None:
+    operations = [
+        {"op": "test", "path": "/data/k", "value": "v"},
+        {"op": "add", "path": "/data/m", "value": "x"},
+        {"op": "copy", "from": "/data/m", "path": "/data/n"},
+        {"op": "move", "from": "/data/l", "path": "/data/o"},
+        {"op": "replace", "path": "/data/k", "value": "z"},
+        {"op": "remove", "path": "/metadata/labels/x~1y"},
+    ]
+    obj = server.object("PATCH", f"{MAPS}/a", operations, content=JSON_PATCH)
+    assert obj["data"] == {"k": "z", "m": "x", "n": "x", "o": "w"}
+    assert "labels" not in obj["metadata"]
+
+
+def test_a_json_patch_reaches_into_lists(server: SmallServer) -> None:
+    operations = [
+        {"op": "add", "path": "/spec/tolerations/-", "value": {"key": "c"}},
+        {"op": "add", "path": "/spec/tolerations/1", "value": {"key": "z"}},
+        {"op": "remove", "path": "/spec/tolerations/0"},
+    ]
+    obj = server.object("PATCH", f"{PODS}/p", operations, content=JSON_PATCH)
+    assert [item["key"] for item in obj["spec"]["tolerations"]] == ["z", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        pytest.param({"op": "test", "path": "/data/k", "value": "x"}, id="a test that fails"),
+        pytest.param({"op": "remove", "path": "/data/nope"}, id="nothing to remove"),
+        pytest.param({"op": "replace", "path": "/data/nope", "value": "x"}, id="nothing to replace"),
+        pytest.param({"op": "add", "path": "/nope/a", "value": "x"}, id="no place"),
+        pytest.param({"op": "frob", "path": "/data/k"}, id="no such operation"),
+        pytest.param({"op": "add", "value": "x"}, id="no path"),
+        pytest.param({"op": "add", "path": "", "value": 5}, id="no object any more"),
+        pytest.param({"op": "copy", "from": "data", "path": "/data/k"}, id="no pointer"),
+    ],
+)
+def test_an_operation_that_cannot_be_done_is_rejected_whole(
+    server: SmallServer, operation: dict[str, Any]
+) -> None:
+    patch = [{"op": "add", "path": "/data/k", "value": "changed"}, operation]
+    assert server.refusal("PATCH", f"{MAPS}/a", patch, content=JSON_PATCH) == REJECTED
+    assert server.object("GET", f"{MAPS}/a")["data"]["k"] == "v"
+
+
+@pytest.mark.parametrize(
+    ("content", "body", "why"),
+    [
+        pytest.param(JSON_PATCH, b"{}", "[]handlers.jsonPatchOp", id="json patch that is an object"),
+        pytest.param(JSON_PATCH, b"[5]", "type handlers.jsonPatchOp", id="operation that is none"),
+        pytest.param(MERGE_PATCH, b"[]", "map[string]interface {}", id="merge patch that is a list"),
+        pytest.param(STRATEGIC_PATCH, b"[]", "map[string]interface {}", id="strategic patch that is a list"),
+        pytest.param(MERGE_PATCH, b"{nope", "invalid JSON patch", id="no JSON"),
+    ],
+)
+def test_a_patch_of_the_wrong_shape_is_400(server: SmallServer, content: str, body: bytes, why: str) -> None:
+    code, message = server.refusal("PATCH", f"{MAPS}/a", body, content=content)
+    assert code == 400
+    assert message.endswith(why)
+
+
+def test_too_many_operations_are_413(server: SmallServer) -> None:
+    patch = [{"op": "test", "path": "/data/k", "value": "v"}] * 10_001
+    assert server.refusal("PATCH", f"{MAPS}/a", patch, content=JSON_PATCH)[0] == 413
+
+
+def test_a_type_that_is_no_patch_is_415(server: SmallServer) -> None:
+    assert server.refusal("PATCH", f"{MAPS}/a", {})[0] == 415
+    assert server.refusal("PATCH", f"{MAPS}/a", b"{}", content="application/apply-patch+yaml")[0] == 415
+
+
+def test_a_patch_that_makes_nonsense_is_422(server: SmallServer) -> None:
+    patch = {"data": {"k": 5}}
+    code, message = server.refusal("PATCH", f"{MAPS}/a", patch, content=MERGE_PATCH)
+    assert code == 422
+    assert message.startswith(' "" is invalid: patch: Invalid value: "{')
+    assert message.endswith(
+        "json: cannot unmarshal number into Go struct field ConfigMap.data of type string"
+    )
+
+
+def test_a_patch_with_an_old_version_is_409(server: SmallServer) -> None:
+    patch = {"metadata": {"resourceVersion": "1"}, "data": {"k": "x"}}
+    assert server.refusal("PATCH", f"{MAPS}/a", patch, content=MERGE_PATCH)[0] == 409
+
+
+def test_a_patch_cannot_rename(server: SmallServer) -> None:
+    patch = {"metadata": {"name": "b"}}
+    assert (
+        "does not match the name on the URL"
+        in server.refusal("PATCH", f"{MAPS}/a", patch, content=MERGE_PATCH)[1]
+    )
+
+
+def test_a_patch_may_be_dry_and_may_be_strict(server: SmallServer) -> None:
+    patch = {"spec": {"foo": 1}}
+    assert server.refusal("PATCH", f"{PODS}/p?fieldValidation=Strict", patch, content=MERGE_PATCH)[
+        1
+    ].endswith('strict decoding error: unknown field "spec.foo"')
+    server.object("PATCH", f"{MAPS}/a?dryRun=All", {"data": {"k": "x"}}, content=MERGE_PATCH)
+    assert server.object("GET", f"{MAPS}/a")["data"]["k"] == "v"
+
+
+JSON = st.recursive(
+    st.none() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(JSON, JSON)
+def test_a_merge_patch_twice_is_a_merge_patch_once(target: Any, patch: Any) -> None:
+    before = copied(target)
+    once = merge_patch(target, patch)
+    assert merge_patch(once, patch) == once
+    assert target == before
