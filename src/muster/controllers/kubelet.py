@@ -14,6 +14,7 @@ import msgspec
 from muster.api.core import Pod
 from muster.api.quantity import QuantityError, resource_amount
 from muster.cluster.requests import Amounts, pod_requests
+from muster.controllers.node_room import NodeRooms
 from muster.controllers.objects import (
     annotation_of,
     find_condition,
@@ -61,18 +62,19 @@ class Kubelets(Reconciler):
         self._heartbeat_s = heartbeat_s
         self._renewed_s: dict[str, float] = {}
         self._started_s: dict[str, float] = {}
-        self._requests: dict[str, tuple[Any, Amounts]] = {}
+        self._rooms = NodeRooms()
 
     def keys_of(self, change: Seen, view: View) -> Iterable[Key]:
         if change.kind == NODES:
             yield from self._node_keys(change, view)
         elif change.kind == PODS:
+            pod = change.object
             if change.after is None:
-                uid = uid_of(change.object)
-                self._started_s.pop(uid, None)
-                self._requests.pop(uid, None)
-            elif node_of(change.after):
-                yield ("pod", namespace_of(change.after), name_of(change.after))
+                self._started_s.pop(uid_of(pod), None)
+                self._rooms.release(uid_of(pod))
+            elif node_of(pod):
+                self._note_room(change.before, pod)
+                yield ("pod", namespace_of(pod), name_of(pod))
 
     def reconcile(self, key: Key, view: View, now_s: float) -> Iterator[Ask]:
         if key[0] == "node":
@@ -118,7 +120,8 @@ class Kubelets(Reconciler):
     # ── a pod ──
 
     def _admit(self, pod: Object, node: Object, view: View, now_s: float) -> Iterator[Ask]:
-        short = self._shortage(pod, node, view)
+        requests = pod_requests(msgspec.convert(pod, Pod))
+        short = _shortage(requests, node, self._rooms.used(name_of(node)))
         if short is not None:
             resource, message = short
             reason = f"OutOf{resource}"
@@ -132,6 +135,7 @@ class Kubelets(Reconciler):
             yield self.event(pod, "Warning", reason, message, now_s)
             return
         self._started_s[uid_of(pod)] = now_s
+        self._rooms.take(name_of(node), uid_of(pod), requests)
         conditions = pod
         for type_ in ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"):
             conditions = _with(conditions, type_, "True", now_s)
@@ -148,31 +152,18 @@ class Kubelets(Reconciler):
         if duration_s is not None:
             yield Wake(now_s + duration_s)
 
-    def _shortage(self, pod: Object, node: Object, view: View) -> tuple[str, str] | None:
-        """The first resource that the node is short of, and the kubelet's words for it."""
-        used: Amounts = {}
-        for other in view.pods_on(name_of(node)):
-            if phase_of(other) == "Running" and uid_of(other) != uid_of(pod):
-                for resource, amount in self._requests_of(other).items():
-                    used[resource] = used.get(resource, 0) + amount
-        allocatable = (node.get("status") or {}).get("allocatable") or {}
-        for resource, amount in self._requests_of(pod).items():
-            capacity = _amount(resource, allocatable.get(resource))
-            if amount == 0 or (capacity is None and "/" in resource):
-                continue
-            if used.get(resource, 0) + amount > (capacity or 0):
-                return resource, (
-                    f"Node didn't have enough resource: {resource}, requested: {amount}, "
-                    f"used: {used.get(resource, 0)}, capacity: {capacity or 0}"
-                )
-        return None
-
-    def _requests_of(self, pod: Object) -> Amounts:
-        uid, generation = uid_of(pod), pod["metadata"].get("generation")
-        known = self._requests.get(uid)
-        if known is None or known[0] != generation:
-            known = self._requests[uid] = (generation, pod_requests(msgspec.convert(pod, Pod)))
-        return known[1]
+    def _note_room(self, before: Object | None, pod: Object) -> None:
+        """Keep count of the room that pods take from when they run until they have ended."""
+        if phase_of(pod) != "Running":
+            if is_terminal(pod):
+                self._rooms.release(uid_of(pod))
+        elif (
+            before is None
+            or phase_of(before) != "Running"
+            or before["metadata"].get("generation") != pod["metadata"].get("generation")
+        ):
+            requests = pod_requests(msgspec.convert(pod, Pod))
+            self._rooms.take(node_of(pod), uid_of(pod), requests)
 
     def _run(self, pod: Object, now_s: float) -> Iterator[Ask]:
         duration_s = _seconds_in(pod, RUN_SECONDS)
@@ -187,6 +178,7 @@ class Kubelets(Reconciler):
             yield Wake(started_s + duration_s)
             return
         code = int(_seconds_in(pod, EXIT_CODE) or 0)
+        self._rooms.release(uid_of(pod))
         yield _status_write(pod, _ended(pod, code, now_s))
 
     def _let_go(self, pod: Object, now_s: float) -> Iterator[Ask]:
@@ -198,6 +190,7 @@ class Kubelets(Reconciler):
         if now_s < stops_s and not is_terminal(pod):
             yield Wake(stops_s)
             return
+        self._rooms.release(uid_of(pod))
         if phase_of(pod) == "Running":
             yield _status_write(pod, _ended(pod, _KILLED, now_s))
         if grace_s > 0:
@@ -214,6 +207,21 @@ class Kubelets(Reconciler):
 def is_stopped(node: Object) -> bool:
     """Whether the node's simulated kubelet has been told to fall silent."""
     return annotation_of(node, KUBELET_ANNOTATION) == STOPPED
+
+
+def _shortage(requests: Amounts, node: Object, used: Amounts) -> tuple[str, str] | None:
+    """The first resource that the node is short of, and the kubelet's words for it."""
+    allocatable = (node.get("status") or {}).get("allocatable") or {}
+    for resource, amount in requests.items():
+        capacity = _amount(resource, allocatable.get(resource))
+        if amount == 0 or (capacity is None and "/" in resource):
+            continue
+        if used.get(resource, 0) + amount > (capacity or 0):
+            return resource, (
+                f"Node didn't have enough resource: {resource}, requested: {amount}, "
+                f"used: {used.get(resource, 0)}, capacity: {capacity or 0}"
+            )
+    return None
 
 
 def _lease_write(node: Object, view: View, now_s: float) -> Write:

@@ -5,6 +5,7 @@ Objects come in as the API's plain dicts and are never changed.  Next: the contr
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from muster.controllers.ports import EVENTS, Object, Write
@@ -106,7 +107,7 @@ def controller_of(obj: Object) -> Object | None:
 
 def rfc3339(now_s: float) -> str:
     """Unix seconds as the API's Time text (whole seconds)."""
-    return datetime.fromtimestamp(int(now_s), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _time_text(int(now_s))
 
 
 def rfc3339_micro(now_s: float) -> str:
@@ -156,3 +157,8 @@ def event(
         "count": 1,
     }
     return Write("create", EVENTS, namespace, "", body)
+
+
+@lru_cache(maxsize=256)
+def _time_text(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -265,4 +265,25 @@ def test_nothing_is_remembered_of_pods_and_nodes_that_are_gone(cluster: SmallClu
     add_pod(cluster, notes={"run-seconds": "500"})
     cluster.delete(PODS, "p", gracePeriodSeconds=0)
     cluster.delete(NODES, "n1", namespace="")
-    assert (kubelets._renewed_s, kubelets._started_s, kubelets._requests) == ({}, {}, {})
+    assert (kubelets._renewed_s, kubelets._started_s) == ({}, {})
+    assert len(kubelets._rooms) == 0
+
+
+def test_pods_started_in_one_breath_count_against_each_other(cluster: SmallCluster) -> None:
+    for number in range(6):
+        row = cluster.server.catalog.by_name["pods"]
+        container = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
+        meta = {"name": f"p{number}", "namespace": "default", "uid": f"u{number}"}
+        pod = {"metadata": meta, "spec": {"nodeName": "n1", "containers": [container]}, "kind": "Pod"}
+        cluster.server.store.create(row, {"apiVersion": "v1", **pod}, cluster.now_s)
+    cluster.settle()
+    assert [phase(cluster, f"p{number}") for number in range(6)] == ["Running"] * 4 + ["Failed"] * 2
+
+
+def test_a_pod_that_a_client_calls_running_takes_room(cluster: SmallCluster) -> None:
+    add_pod(cluster, "first", cpu="3", status={"phase": "Running"})
+    add_pod(cluster, "second", cpu="2")
+    assert phase(cluster, "second") == "Failed"
+    cluster.patch(PODS, "first", {"status": {"phase": "Succeeded"}})
+    add_pod(cluster, "third", cpu="4")
+    assert phase(cluster, "third") == "Running"
