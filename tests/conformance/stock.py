@@ -49,9 +49,7 @@ def _play_with_muster(kubeconfig: Path, directory: Path, arguments: Namespace) -
     control = control_of(directory, kubeconfig)
     control.start()
     try:
-        return play(
-            kubeconfig, arguments, "--without-right", JOB_CONTROLLER_FAULTS, "--served", control=directory
-        )
+        return play(kubeconfig, arguments, "--without-right", JOB_CONTROLLER_FAULTS, control=directory)
     finally:
         control.stop()
 

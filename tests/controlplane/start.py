@@ -69,7 +69,7 @@ class ControlPlane:
         self.url = f"https://127.0.0.1:{port}"
         self.token = "admin-" + secrets.token_hex(16)
         self._common, self._jobs, self._api_only = GATES[gates]
-        self._apis = apis if gates != "off" else ""
+        self._apis = apis
         self._scheduler = scheduler
         self._manager = manager
         self._queries_per_s = queries_per_s

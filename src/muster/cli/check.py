@@ -82,10 +82,16 @@ def as_words(findings: "list[Finding]") -> str:
     lines = []
     for finding in findings:
         mark = MARKS[finding.level.value]
-        lines += textwrap.wrap(finding.text, WIDTH, initial_indent=mark, subsequent_indent=indent)
+        lines += textwrap.wrap(
+            finding.text, WIDTH, initial_indent=mark, subsequent_indent=indent, break_on_hyphens=False
+        )
         if finding.cure:
             lines += textwrap.wrap(
-                f"→ {finding.cure}", WIDTH, initial_indent=indent, subsequent_indent=indent + "  "
+                f"→ {finding.cure}",
+                WIDTH,
+                initial_indent=indent,
+                subsequent_indent=indent + "  ",
+                break_on_hyphens=False,
             )
     missing = sum(finding.level is Level.MISSING for finding in findings)
     unknown = sum(finding.level is Level.UNKNOWN for finding in findings)

@@ -249,6 +249,8 @@ def _unreached(server: str, error: Exception) -> Unavailable:
         cause = error.certificate_error
     elif isinstance(error, aiohttp.ClientConnectorError):
         cause = error.os_error
+    if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError):
+        return Unavailable(f"the connection to {server} broke off", code=0, reason="NoAnswer")
     words = next((said for kind, said in _LEGIBLE.items() if isinstance(cause, kind)), str(cause))
     if isinstance(cause, ssl.SSLCertVerificationError):
         words += f": {cause.verify_message}"
