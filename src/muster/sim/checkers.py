@@ -41,6 +41,7 @@ from muster.sim.view import (
     node_of,
     requests_of,
     takes_pods,
+    uid_of,
 )
 
 Look = Callable[[], ClusterView]
@@ -194,34 +195,53 @@ class NothingForgotten:
 
 
 class NodeRoom:
-    """No node holds more than it has.
+    """No node is given more than it has.
 
-    A node that shrank under its pods is not our doing: judged is that no pod came where there is no room.
+    A node that shrank under its pods is not our doing: judged is that no pod came where there is no room, and
+    that no kubelet refused one at once for lack of it (unless the scheduler is told late: `is_prompt`).
     """
 
     name = "node room"
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: Look, *, is_prompt: bool) -> None:
         self._look = look
+        self._is_prompt = is_prompt
         self._known: dict[str, set[str]] = {}
 
     def check(self, now_s: float) -> Iterator[str]:
         """Nodes that were given a pod since the last step and are over their room."""
         view = self._look()
+        for name, pod in view.pods.items() if self._is_prompt else ():
+            reason = str(pod["status"].get("reason") or "")
+            if reason.startswith("OutOf") and uid_of(pod) not in self._known.get(node_of(pod), ()):
+                yield f"pod {name} was refused by node {node_of(pod)}: {reason}"
         for name, room in view.room_left.items():
-            here = {str(pod["metadata"]["uid"]) for pod in view.pods_on.get(name, [])}
+            here = {uid_of(pod) for pod in view.pods_on.get(name, [])}
             arrived = here - self._known.get(name, set())
-            self._known[name] = here
+            self._known[name] = self._known.get(name, set()) | here
             over = {resource: left for resource, left in room.items() if left < 0}
             if arrived and over:
                 yield f"node {name} is over by {_shortage(over)} with {len(here)} pods"
 
 
+class EverBound:
+    """Which members of a group have ever been bound, whatever became of them."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, set[str]] = {}
+
+    def count(self, group: Object, members: Iterable[Object]) -> int:
+        """Take note of those bound now; give how many ever were."""
+        pods = self._pods.setdefault(uid_of(group), set())
+        pods.update(uid_of(pod) for pod in members if node_of(pod))
+        return len(pods)
+
+
 class NoTornGangs:
     """No two gangs hold parts of what the other needs.
 
-    A gang that has never been whole and holds something, while nothing is on the wire, is torn; two of them
-    are the deadlock that Muster exists to end.  Only binds that the API refuses may tear one.
+    A gang that holds something though fewer than minCount members were ever bound, while nothing is on the
+    wire, is torn; two of them are the deadlock that Muster exists to end.  Only refused binds may tear one.
     """
 
     name = "no torn gangs"
@@ -229,6 +249,7 @@ class NoTornGangs:
     def __init__(self, look: Look, *, is_quiet: Callable[[], bool]) -> None:
         self._look = look
         self._is_quiet = is_quiet
+        self._ever_bound = EverBound()
         self._ever_whole: set[str] = set()
 
     def check(self, now_s: float) -> Iterator[str]:
@@ -236,12 +257,12 @@ class NoTornGangs:
         view = self._look()
         torn = []
         for name, group in view.groups.items():
-            minimum = min_count_of(group)
-            placed = sum(is_placed(pod) for pod in view.members(name))
-            if minimum is None or placed >= minimum:
-                self._ever_whole.add(str(group["metadata"]["uid"]))
-            elif placed and str(group["metadata"]["uid"]) not in self._ever_whole:
-                torn.append(f"{name} holds {placed} of {minimum}")
+            members, minimum = view.members(name), min_count_of(group) or 1
+            ever_bound = self._ever_bound.count(group, members)
+            if ever_bound >= minimum:
+                self._ever_whole.add(uid_of(group))
+            elif ever_bound and uid_of(group) not in self._ever_whole:
+                torn.append(f"{name} holds {sum(map(is_placed, members))} of {minimum}")
         if torn and self._is_quiet():
             yield "; ".join(torn)
 
@@ -254,21 +275,19 @@ class TrueStaysTrue:
     def __init__(self, look: Look) -> None:
         self._look = look
         self._true: set[str] = set()
-        self._ever_bound: dict[str, set[str]] = {}
+        self._ever_bound = EverBound()
 
     def check(self, now_s: float) -> Iterator[str]:
         """Groups whose condition says what is not so, or took something back."""
         view = self._look()
         for name, group in view.groups.items():
-            uid = str(group["metadata"]["uid"])
-            ever_bound = self._ever_bound.setdefault(uid, set())
-            ever_bound |= {str(pod["metadata"]["uid"]) for pod in view.members(name) if node_of(pod)}
+            bound, minimum = self._ever_bound.count(group, view.members(name)), min_count_of(group) or 1
             condition = condition_of(group, "PodGroupInitiallyScheduled")
             if condition is not None and condition["status"] == "True":
-                if uid not in self._true and len(ever_bound) < (min_count_of(group) or 1):
-                    yield f"group {name} is True with {len(ever_bound)} of {min_count_of(group) or 1} bound"
-                self._true.add(uid)
-            elif uid in self._true:
+                if uid_of(group) not in self._true and bound < minimum:
+                    yield f"group {name} is True with {bound} of {minimum} bound"
+                self._true.add(uid_of(group))
+            elif uid_of(group) in self._true:
                 yield f"group {name} was True and is {condition and condition['status']}"
 
 

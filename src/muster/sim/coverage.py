@@ -17,7 +17,10 @@ from muster.sim.view import (
     min_count_of,
     node_of,
     phase_of,
+    uid_of,
 )
+
+FAULTS = ("bind refused", "bind unanswered", "event late", "event doubled")
 
 REQUIRED = (
     "gang placed at once",
@@ -36,10 +39,7 @@ REQUIRED = (
     "group gone",
     "group deleted while its pods run",
     "scheduler restarted",
-    "bind refused",
-    "bind unanswered",
-    "event late",
-    "event doubled",
+    *FAULTS,
 )
 
 
@@ -66,8 +66,8 @@ class Coverage:
     def check(self, now_s: float) -> Iterable[str]:
         """Compare with what was there after the last step; never complains."""
         view = self._look()
-        pods = {str(pod["metadata"]["uid"]): pod for pod in view.pods.values()}
-        groups = {str(group["metadata"]["uid"]): group for group in view.groups.values()}
+        pods = {uid_of(pod): pod for pod in view.pods.values()}
+        groups = {uid_of(group): group for group in view.groups.values()}
         for uid, pod in pods.items():
             self._see_pod(uid, pod, now_s)
         for uid, pod in self._pods.items():

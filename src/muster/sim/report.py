@@ -14,6 +14,7 @@ from muster.sim.view import (
     is_waiting,
     min_count_of,
     node_of,
+    uid_of,
 )
 
 
@@ -63,9 +64,9 @@ class Meter:
             self._measured_s += now_s - self._last_s
         self._last_s = now_s
         self._share = _cpu_share(view)
-        self._bound |= {str(pod["metadata"]["uid"]) for pod in view.pods.values() if node_of(pod)}
+        self._bound |= {uid_of(pod) for pod in view.pods.values() if node_of(pod)}
         for name, group in view.groups.items():
-            self._measure_gang(str(group["metadata"]["uid"]), name, min_count_of(group), view, now_s)
+            self._measure_gang(uid_of(group), name, min_count_of(group), view, now_s)
         return ()
 
     def report(self, *, seed: int, scenario: str, steps: int, counts: dict[str, int]) -> Report:

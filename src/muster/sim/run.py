@@ -49,7 +49,7 @@ def run_seed(seed: int, scenario: str = "churn", *, until_event: int | None = No
     checkers: list[Checker] = [
         whole,
         forgotten.of(world),
-        NodeRoom(world.view),
+        NodeRoom(world.view, is_prompt=not faults.event_late),
         NoTornGangs(world.view, is_quiet=lambda: world.is_quiet and not faults.breaks_binds),
         TrueStaysTrue(world.view),
         Coverage(world.view, counts),

@@ -86,6 +86,11 @@ def name_of(thing: Object) -> str:
     return str(thing["metadata"]["name"])
 
 
+def uid_of(thing: Object) -> str:
+    """metadata.uid."""
+    return str(thing["metadata"]["uid"])
+
+
 def node_of(pod: Object) -> str:
     """Where it is bound, "" when nowhere."""
     return str(pod["spec"].get("nodeName") or "")

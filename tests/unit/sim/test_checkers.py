@@ -75,7 +75,7 @@ def test_a_pod_put_where_there_is_no_room_is_seen() -> None:
     scene = Scene()
     scene.node("n1", 2)
     scene.pod("a", cpu="2", node="n1")
-    checker = NodeRoom(scene.look)
+    checker = NodeRoom(scene.look, is_prompt=True)
     assert list(checker.check(0.0)) == []
     scene.pod("b", cpu="500m", node="n1")
     assert list(checker.check(1.0)) == ["node n1 is over by 0.5 cpu with 2 pods"]
@@ -85,10 +85,19 @@ def test_a_node_that_shrinks_under_its_pods_is_no_fault_of_ours() -> None:
     scene = Scene()
     scene.node("n1", 2)
     scene.pod("a", cpu="2", node="n1")
-    checker = NodeRoom(scene.look)
+    checker = NodeRoom(scene.look, is_prompt=True)
     list(checker.check(0.0))
     scene.node("n1", 1)
     assert list(checker.check(1.0)) == []
+
+
+def test_a_pod_that_a_kubelet_refused_for_lack_of_room_is_seen_unless_the_line_is_slow() -> None:
+    scene = Scene()
+    scene.node("n1", 2)
+    scene.pod("a", cpu="3", node="n1", phase="Failed")
+    scene.pods["a"]["status"]["reason"] = "OutOfcpu"
+    assert list(NodeRoom(scene.look, is_prompt=True).check(0.0)) == ["pod a was refused by node n1: OutOfcpu"]
+    assert list(NodeRoom(scene.look, is_prompt=False).check(0.0)) == []
 
 
 def test_a_pod_that_has_ended_takes_no_room() -> None:
@@ -96,7 +105,7 @@ def test_a_pod_that_has_ended_takes_no_room() -> None:
     scene.node("n1", 2)
     scene.pod("a", cpu="2", node="n1", phase="Succeeded")
     scene.pod("b", cpu="2", node="n1")
-    assert list(NodeRoom(scene.look).check(0.0)) == []
+    assert list(NodeRoom(scene.look, is_prompt=True).check(0.0)) == []
 
 
 def test_a_gang_that_holds_a_part_is_torn() -> None:
@@ -119,6 +128,14 @@ def test_a_gang_that_was_whole_once_is_not_torn_by_a_loss() -> None:
     assert list(checker.check(0.0)) == []
     scene.pods.pop("b")
     assert list(checker.check(1.0)) == []
+
+
+def test_a_gang_whose_member_failed_after_all_were_bound_is_not_torn() -> None:
+    scene = Scene()
+    scene.group("g", 2)
+    scene.pod("a", node="n1", group="g")
+    scene.pod("b", node="n1", group="g", phase="Failed")
+    assert list(NoTornGangs(scene.look, is_quiet=lambda: True).check(0.0)) == []
 
 
 def test_the_condition_may_not_be_true_before_enough_are_bound() -> None:
