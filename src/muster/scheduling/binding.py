@@ -58,7 +58,7 @@ def accept(books: Books, binding: Binding, now_s: float) -> list[Effect]:
         return []
     if member.stage is Stage.ASSUMED:
         books.members.accept(member)
-    books.queue.clear_errors(member.entity)
+    books.queue.clear_errors(member.entity, binding.attempt)
     note = f"Successfully assigned {binding.key} to {binding.node_name}"
     effects: list[Effect] = [_record(member.pod, "Normal", "Scheduled", "Binding", note)]
     effects += say_scheduled(books, books.members.cast(member.entity), now_s)

@@ -226,10 +226,10 @@ class Queue:
         self.drop(key)
         self._past.pop(key, None)
 
-    def clear_errors(self, key: EntityKey) -> None:
-        """What went wrong before has gone well: the next error waits the shortest time again."""
+    def clear_errors(self, key: EntityKey, attempt: int) -> None:
+        """What went wrong in earlier attempts has gone well in this one: the next error waits least again."""
         entry = self._entries.get(key) or self._past.get(key)
-        if entry is not None:
+        if entry is not None and entry.error_round < attempt:
             entry.errors = 0
 
     def tick(self, now_s: float) -> list[EntityKey]:

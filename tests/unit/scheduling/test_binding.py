@@ -1,0 +1,226 @@
+"""From a decision to bound pods, told as stories."""
+
+import pytest
+from msgspec.structs import replace
+from tests.unit.scheduling.world import World, key_of
+
+from muster.framework.ports import BindDone, BindFailed, BindPod, PatchGroupStatus, PodSeen
+
+
+def make_world(cpu: int = 4) -> World:
+    return World().node("n1", cpu=cpu).group("g", 3).members("g", 0, 1, 2)
+
+
+def bind_of(world: World, name: str) -> BindPod:
+    return next(bind for bind in reversed(world.of(BindPod)) if bind.key.name == name)
+
+
+def answer(world: World, name: str, code: int | None = None, retry_after_s: float | None = None) -> None:
+    bind = bind_of(world, name)
+    if code is None:
+        world.tell(BindDone(bind.key, bind.uid, bind.node_name))
+    else:
+        world.tell(BindFailed(bind.key, bind.uid, bind.node_name, code, "", "not today", retry_after_s))
+
+
+def show(world: World, name: str, node: str = "n1") -> None:
+    """The watch shows the pod bound."""
+    world.change(name, lambda pod: replace(pod, spec=replace(pod.spec, node_name=node)))
+
+
+def test_a_binding_names_the_very_pod_and_its_scheduler() -> None:
+    world = make_world().run()
+    bind = bind_of(world, "g-1")
+    assert (bind.uid, bind.node_name) == (world.pods[key_of("g-1")].metadata.uid, "n1")
+    assert (bind.scheduler_name, bind.group) == ("muster", key_of("g"))
+
+
+def test_every_bound_member_gets_its_event_after_the_binding() -> None:
+    world = make_world()
+    world.mute = True
+    world.run()
+    assert world.notes("Scheduled") == []
+    answer(world, "g-1")
+    assert world.notes("Scheduled") == [("g-1", "Successfully assigned default/g-1 to n1")]
+
+
+def test_the_group_is_scheduled_when_its_minimum_is_accepted_and_not_before() -> None:
+    world = make_world()
+    world.mute = True
+    world.run()
+    answer(world, "g-0")
+    answer(world, "g-2")
+    assert world.condition("g") is None
+    answer(world, "g-1")
+    assert world.condition("g").status == "True"  # type: ignore[union-attr]
+
+
+def test_a_refused_member_is_tried_again_and_the_others_stay() -> None:
+    world = make_world()
+    world.refused = {"g-1": (403, "denied request: not today")}
+    world.run(20)
+    assert world.bound == {"g-0", "g-2"}
+    condition, pod = world.condition("g"), world.pod_condition("g-1")
+    assert condition is not None
+    assert (condition.status, condition.reason) == ("False", "SchedulerError")
+    assert pod is not None
+    assert (pod.reason, pod.message) == (
+        "SchedulerError",
+        "binding to node n1 was refused: denied request: not today",
+    )
+    assert world.notes("FailedScheduling") == [("g-1", pod.message)]
+    world.refused = {}
+    world.run(20)
+    assert world.bound == {"g-0", "g-1", "g-2"}
+    assert world.condition("g").status == "True"  # type: ignore[union-attr]
+
+
+def test_refused_bindings_are_retried_ever_later() -> None:
+    world = make_world()
+    world.refused = {"g-1": (500, "internal")}
+    world.run(60)
+    tries = [bind for bind in world.of(BindPod) if bind.key.name == "g-1"]
+    assert len(tries) == 9  # 0, 1, 3, 7, 15, then every ten seconds
+
+
+def test_many_refusals_of_one_decision_are_one_failure() -> None:
+    world = make_world()
+    world.refused = {f"g-{index}": (500, "internal") for index in range(3)}
+    world.run(1.5)
+    assert len([bind for bind in world.of(BindPod) if bind.key.name == "g-0"]) == 2
+
+
+def test_the_room_of_a_refused_binding_is_free_for_others() -> None:
+    world = World().node("n1", cpu=1).pod("a").pod("b")
+    world.refused = {"a": (500, "internal")}
+    world.run(0.5)
+    assert world.bound == {"b"}
+
+
+def test_a_server_that_asks_for_patience_gets_it() -> None:
+    world = make_world()
+    world.mute = True
+    world.run()
+    for name in ("g-0", "g-1"):
+        answer(world, name)
+    answer(world, "g-2", code=429, retry_after_s=8.0)
+    world.run(7.5)
+    assert len([bind for bind in world.of(BindPod) if bind.key.name == "g-2"]) == 1
+    world.run(1)
+    assert len([bind for bind in world.of(BindPod) if bind.key.name == "g-2"]) == 2
+
+
+def test_an_unknown_outcome_keeps_the_room_and_asks_for_the_same_binding_again() -> None:
+    world = World().node("n1", cpu=1).node("n2", cpu=1).pod("a")
+    world.mute = True
+    world.run()
+    answer(world, "a", code=0)
+    world.pod("b").run(0.5)
+    first, other = bind_of(world, "a"), bind_of(world, "b")
+    assert first.node_name != other.node_name
+    assert len(world.of(BindPod)) == 2
+    world.run(1)
+    assert world.of(BindPod)[2] == first
+
+
+def test_an_unknown_outcome_that_the_watch_shows_bound_is_done() -> None:
+    world = World().node("n1", cpu=1).pod("a")
+    world.mute = True
+    world.run()
+    answer(world, "a", code=0)
+    show(world, "a")
+    world.run(600)
+    assert len(world.of(BindPod)) == 1
+    assert world.notes("Scheduled") == [("a", "Successfully assigned default/a to n1")]
+
+
+def test_the_watch_may_tell_before_the_answer_does_and_the_event_comes_once() -> None:
+    world = World().node("n1", cpu=1).pod("a")
+    world.mute = True
+    world.run()
+    show(world, "a")
+    answer(world, "a")
+    assert len(world.notes("Scheduled")) == 1
+
+
+def test_after_the_answer_an_older_sight_of_the_pod_changes_nothing() -> None:
+    world = World().node("n1", cpu=1).pod("a")
+    world.mute = True
+    world.run()
+    answer(world, "a")
+    world.tell(PodSeen(world.pods[key_of("a")])).run(60)
+    assert len(world.of(BindPod)) == 1
+    assert world.place("a") == ""
+
+
+def test_a_binding_unconfirmed_for_five_minutes_frees_its_room() -> None:
+    world = World().node("n1", cpu=1).pod("a")
+    world.mute = True
+    world.run(299)
+    assert world.scheduler.state.node_of(key_of("a")) == "n1"
+    world.run(1)
+    assert world.scheduler.state.node_of(key_of("a")) is None
+    condition = world.pod_condition("a")
+    assert condition is not None
+    assert condition.message == "binding to node n1 was not confirmed within 300 s"
+    world.run(5)
+    assert len(world.of(BindPod)) == 2
+
+
+def test_a_binding_to_a_node_that_is_gone_is_not_asked_for_again() -> None:
+    world = World().node("n1", cpu=1).pod("a")
+    world.mute = True
+    world.run()
+    answer(world, "a", code=0)
+    world.delete_node("n1").node("n2", cpu=1).run(5)
+    assert bind_of(world, "a").node_name == "n2"
+
+
+def test_a_pod_that_turns_out_to_be_elsewhere_is_there() -> None:
+    world = World().node("n1", cpu=1).node("n2", cpu=1).pod("a")
+    world.mute = True
+    world.run()
+    show(world, "a", node="n2")
+    answer(world, "a", code=409)
+    world.run(60)
+    assert world.scheduler.state.node_of(key_of("a")) == "n2"
+    assert len(world.of(BindPod)) == 1
+    assert world.notes("Scheduled") == []
+
+
+def test_a_member_deleted_while_its_binding_is_on_the_wire_is_not_remembered() -> None:
+    world = World().node("n1", cpu=4).group("g", 2).members("g", 0, 1)
+    world.mute = True
+    world.run().begin_deletion("g-0").delete("g-0")
+    answer(world, "g-0", code=404)
+    answer(world, "g-1", code=500)
+    world.run(30)
+    assert world.place("g") == "gated"  # one member of two is left
+
+
+def test_a_pod_that_is_gone_is_told_nothing() -> None:
+    world = World().node("n1", cpu=4).pod("a")
+    world.mute = True
+    world.run()
+    bind = bind_of(world, "a")
+    world.tell(BindFailed(bind.key, bind.uid, bind.node_name, 404, "NotFound", "not found"))
+    assert world.notes("FailedScheduling") == []
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_the_order_of_answers_does_not_matter(order: tuple[int, ...]) -> None:
+    world = make_world()
+    world.mute = True
+    world.run()
+    for index in order:
+        answer(world, f"g-{index}")
+    assert world.condition("g").status == "True"  # type: ignore[union-attr]
+
+
+def test_true_is_never_taken_back() -> None:
+    world = make_world().run()
+    world.forget_effects().delete("g-0", "g-1", "g-2").members("g", 3).run(60)
+    assert world.place("g") == "gated"
+    world.members("g", 4, 5, cpu=9).run(60)
+    assert world.of(PatchGroupStatus) == []
+    assert world.condition("g").status == "True"  # type: ignore[union-attr]

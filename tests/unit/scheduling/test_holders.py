@@ -1,0 +1,56 @@
+"""Who holds what."""
+
+from msgspec.structs import replace
+
+from muster.api.meta import OwnerReference
+from muster.framework.groups import ObjectKey
+from muster.scheduling.holders import Holders
+from muster.scheduling.members import Members
+from muster.testing.builders import make_cluster, make_pod
+
+G = ObjectKey("default", "g")
+
+
+def test_a_group_holds_the_sum_of_its_members_on_each_node() -> None:
+    members = Members(frozenset({"muster"}))
+    for index, node in enumerate(("n2", "n1", "n2")):
+        members.see_pod(make_pod(f"g-{index}", node=node, cpu=1), G)
+    members.see_pod(make_pod("g-3", cpu=1), G)  # waits: holds nothing
+    snapshot = make_cluster().nodes(2).snapshot()
+    (group,) = Holders().running(members, snapshot)
+    cpu = snapshot.axis.column_of("cpu")
+    assert group.name == "default/g"
+    assert group.rows.tolist() == [0, 1]
+    assert group.requests[:, cpu].tolist() == [1000, 2000]
+
+
+def test_a_lone_pod_is_named_as_a_pod_and_assumed_members_hold_too() -> None:
+    members = Members(frozenset({"muster"}))
+    members.assume(members.see_pod(make_pod("p", cpu=1), None).member, "n1")
+    (group,) = Holders().running(members, make_cluster().node().snapshot())
+    assert group.name == "pod default/p"
+
+
+def test_pods_that_never_end_and_nodes_that_are_gone_free_nothing() -> None:
+    members = Members(frozenset({"muster"}))
+    daemon = make_pod("d", node="n1", cpu=1)
+    owner = OwnerReference(kind="DaemonSet", name="d", uid="u")
+    members.see_pod(replace(daemon, metadata=replace(daemon.metadata, owner_references=[owner])), None)
+    members.see_pod(make_pod("p", node="gone", cpu=1), None)
+    assert Holders().running(members, make_cluster().node().snapshot()) == []
+
+
+def test_what_is_remembered_follows_the_members() -> None:
+    holders = Holders()
+    members = Members(frozenset({"muster"}))
+    snapshot = make_cluster().node().snapshot()
+    cpu = snapshot.axis.column_of("cpu")
+    held = []
+    members.see_pod(make_pod("g-0", node="n1", cpu=1), G)
+    held.append(holders.running(members, snapshot)[0].requests[0, cpu])
+    members.see_pod(make_pod("g-1", node="n1", cpu=1), G)
+    held.append(holders.running(members, snapshot)[0].requests[0, cpu])
+    for index in (0, 1):
+        members.lose_pod(ObjectKey("default", f"g-{index}"))
+    assert held == [1000, 2000]
+    assert holders.running(members, snapshot) == []

@@ -1,0 +1,83 @@
+"""Where an entity belongs after something about it changed."""
+
+from typing import ClassVar
+
+from msgspec.structs import replace
+from tests.unit.scheduling.world import World
+
+from muster.api.core import Pod
+from muster.assembly.profiles import BUILT_IN
+from muster.framework.events import HintRule
+from muster.framework.groups import Group
+from muster.framework.runner import Runner, Weighted
+from muster.framework.status import Status
+from muster.scheduling.members import Members, group_entity
+from muster.scheduling.review import priority_of
+from muster.scheduling.scheduler import Scheduler
+from muster.testing.builders import make_group, make_pod
+
+
+class Moody:
+    """A third party's gate that raises until it is told to stop."""
+
+    name: ClassVar[str] = "Moody"
+    raises = True
+
+    def pre_enqueue(self, group: Group | None, *, waiting: tuple[Pod, ...], placed: int) -> Status:
+        if self.raises:
+            raise RuntimeError("out of sorts")
+        return Status.success()
+
+    def hint_rules(self) -> tuple[HintRule, ...]:
+        return ()
+
+
+def test_a_gate_that_raises_is_asked_again_with_backoff() -> None:
+    moody = Moody()
+    plugins = [Weighted(make()) for make in BUILT_IN.values()]
+    scheduler = Scheduler(runner=Runner([*plugins, Weighted(moody)]), scheduler_names=("muster",))
+    world = World(scheduler).node("n1").group("g", 1).members("g", 0).run(5)
+    assert world.place("g") == "backoff"
+    assert "plugin 'Moody' raised at pre_enqueue" in scheduler.report().pending[0].message
+    moody.raises = False
+    world.run(30)
+    assert world.bound == {"g-0"}
+
+
+def test_after_a_restart_who_was_complete_first_is_read_from_the_objects() -> None:
+    world = World(synced=False).node("n1", cpu=2)
+    world.group("young", 2, created_s=10.0).group("old", 2, created_s=20.0)
+    for name, second in (("young-0", 11), ("young-1", 59), ("old-0", 21), ("old-1", 30)):
+        world.pod(name, group=name.split("-")[0])
+        world.change(
+            name,
+            lambda pod, at=second: replace(  # type: ignore[misc]
+                pod, metadata=replace(pod.metadata, creation_timestamp=f"1970-01-01T00:00:{at}Z")
+            ),
+        )
+    world.restart().run()
+    assert world.bound == {"old-0", "old-1"}
+
+
+def test_a_groups_priority_is_its_own_and_a_lone_pods_the_pods() -> None:
+    members = Members(frozenset({"muster"}))
+    group = make_group("g", 1, priority=7)
+    members.see_group(group)
+    members.see_pod(make_pod("g-0", priority=3), group.key)
+    lone = members.see_pod(make_pod("p", priority=5), None).member
+    assert priority_of(members.cast(group_entity(group.key))) == 7
+    assert priority_of(members.cast(lone.entity)) == 5
+
+
+def test_a_status_write_of_our_own_causes_no_attempt() -> None:
+    world = World().node("n1", cpu=1).group("g", 2).members("g", 0, 1).run()
+    assert world.scheduler.report().pending[0].attempts == 1
+
+
+def test_a_member_that_changes_its_labels_is_tried_again() -> None:
+    world = World().node("n1", cpu=1).group("g", 2).members("g", 0, 1).run(400)
+    attempts = world.scheduler.report().pending[0].attempts
+    world.change(
+        "g-0", lambda pod: replace(pod, metadata=replace(pod.metadata, labels={"touched": "1"}))
+    ).run()
+    assert world.scheduler.report().pending[0].attempts == attempts + 1

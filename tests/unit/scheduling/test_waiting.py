@@ -1,0 +1,183 @@
+"""What a pending group says it waits for."""
+
+from msgspec.structs import replace
+from tests.unit.scheduling.world import World, key_of
+
+from muster.api.meta import Condition
+from muster.framework.ports import PatchGroupStatus, PatchPodStatus, RecordEvent
+from muster.scheduling.conditions import WAITING
+
+
+def told_members(world: World) -> set[str]:
+    return {patch.key.name for patch in world.of(PatchPodStatus)}
+
+
+def waiting(world: World, group: str = "g") -> Condition | None:
+    return world.condition(group, WAITING)
+
+
+def test_after_five_seconds_an_incomplete_gang_says_how_many_members_exist() -> None:
+    world = World().node("n1").group("g", 3).members("g", 0, 1).run(4.9)
+    assert waiting(world) is None
+    world.run(0.1)
+    condition = waiting(world)
+    assert condition is not None
+    assert (condition.status, condition.reason) == ("True", "MembersMissing")
+    assert condition.message == "waits for members: 2 of 3 exist"
+    assert world.condition("g") is None
+
+
+def test_a_gang_placed_sooner_says_nothing() -> None:
+    world = World().node("n1").group("g", 2).members("g", 0).run(4).members("g", 1).run(60)
+    patches = world.of(PatchGroupStatus)
+    assert [condition.type for patch in patches for condition in patch.set_conditions] == [
+        "PodGroupInitiallyScheduled"
+    ]
+
+
+def test_a_failed_attempt_says_so_in_one_patch_and_at_once() -> None:
+    world = World().node("n1", cpu=1).group("g", 2).members("g", 0, 1).run()
+    patches = world.of(PatchGroupStatus)
+    assert len(patches) == 1
+    assert {condition.type for condition in patches[0].set_conditions} == {
+        "PodGroupInitiallyScheduled",
+        WAITING,
+    }
+    assert waiting(world).reason == "Unschedulable"  # type: ignore[union-attr]
+
+
+def test_the_patch_that_says_scheduled_removes_the_waiting() -> None:
+    world = World().node("n1", cpu=1).group("g", 2).members("g", 0, 1).run()
+    world.forget_effects().node("n2", cpu=1).run()
+    (patch,) = world.of(PatchGroupStatus)
+    assert patch.set_conditions[0].status == "True"
+    assert patch.remove_conditions == (WAITING,)
+    assert waiting(world) is None
+
+
+def test_the_same_wait_is_written_once() -> None:
+    world = World().node("n1", cpu=1).group("g", 2).members("g", 0, 1).run().forget_effects().run(900)
+    assert world.of(PatchGroupStatus) == []
+    assert world.of(PatchPodStatus) == []
+    assert world.of(RecordEvent) == []
+
+
+def test_members_that_come_one_by_one_do_not_each_cause_a_write() -> None:
+    world = World().node("n1").group("g", 100)
+    for index in range(40):
+        world.members("g", index).run(0.25)
+    assert len(world.of(PatchGroupStatus)) <= 2
+
+
+def test_another_wait_is_told_five_seconds_after_it_changed() -> None:
+    world = World().node("n1").group("g", 3).members("g", 0).run(6).members("g", 1).run(4)
+    assert waiting(world).message == "waits for members: 1 of 3 exist"  # type: ignore[union-attr]
+    world.run(1)
+    assert waiting(world).message == "waits for members: 2 of 3 exist"  # type: ignore[union-attr]
+
+
+def test_at_most_ten_gated_members_are_told() -> None:
+    world = World().node("n1", cpu=99).group("g", 30).members("g", *range(25)).run(60)
+    assert told_members(world) == {f"g-{index}" for index in range(10)}
+    condition = world.pod_condition("g-0")
+    assert condition is not None
+    assert (condition.status, condition.reason) == ("False", "NotReadyForScheduling")
+    assert condition.message == "pod group default/g waits for members: 25 of 30 exist"
+    assert world.of(RecordEvent) == []
+
+
+def test_a_member_with_scheduling_gates_keeps_what_the_api_server_said() -> None:
+    world = World().node("n1").group("g", 2).members("g", 0, gates=["hold"]).members("g", 1).run(60)
+    assert told_members(world) == {"g-1"}
+    assert waiting(world).reason == "SchedulingGated"  # type: ignore[union-attr]
+
+
+def test_pods_of_another_scheduler_are_not_told() -> None:
+    world = World().node("n1").group("g", 3).members("g", 0).members("g", 1, scheduler="other").run(60)
+    assert told_members(world) == {"g-0"}
+
+
+def test_members_without_their_group_are_told_that_it_does_not_exist() -> None:
+    world = World().node("n1").members("g", 0).run(60)
+    condition = world.pod_condition("g-0")
+    assert condition is not None
+    assert condition.message == "waits for pod group default/g, which does not exist"
+
+
+def test_when_nobody_waits_any_more_the_waiting_is_taken_back() -> None:
+    world = World().node("n1").group("g", 3).members("g", 0).run(6)
+    world.delete("g-0").run(6)
+    assert waiting(world) is None
+
+
+def test_a_group_without_members_of_ours_says_nothing() -> None:
+    world = World().node("n1").group("g", 3).members("g", 0, 1, scheduler="other").run(60)
+    assert world.of(PatchGroupStatus) == []
+
+
+def test_a_group_that_was_scheduled_once_never_waits_again() -> None:
+    world = World().node("n1", cpu=2).group("g", 2).members("g", 0, 1).run().forget_effects()
+    world.members("g", 2).run(60)
+    assert world.of(PatchGroupStatus) == []
+    assert world.pod_condition("g-2").reason == "Unschedulable"  # type: ignore[union-attr]
+
+
+def test_a_refused_write_of_true_is_tried_again_later() -> None:
+    world = World().node("n1").group("g", 2).members("g", 0, 1)
+    world.deny_status = True
+    world.run(3)
+    assert world.bound == {"g-0", "g-1"}
+    assert world.condition("g") is None
+    world.deny_status = False
+    world.run(10)
+    assert world.condition("g").status == "True"  # type: ignore[union-attr]
+
+
+def test_writes_refused_for_ever_are_tried_ever_more_seldom() -> None:
+    world = World().node("n1").group("g", 2).members("g", 0, 1)
+    world.deny_status = True
+    world.run(3600)
+    assert len(world.of(PatchGroupStatus)) < 20
+
+
+def test_a_false_condition_taken_away_by_hand_comes_back() -> None:
+    world = World().node("n1", cpu=1).group("g", 2).members("g", 0, 1).run(400)
+    world.change_group("g", conditions=()).run()
+    assert world.condition("g").status == "False"  # type: ignore[union-attr]
+
+
+def test_conditions_of_others_are_left_alone() -> None:
+    mine = Condition(type="example.com/Mine", status="True")
+    world = World().node("n1", cpu=1).group("g", 2, conditions=(mine,)).members("g", 0, 1).run()
+    world.node("n2", cpu=1).run()
+    assert world.groups[key_of("g")].conditions[0] == mine
+
+
+def test_the_message_says_what_is_short_and_the_nearest_fit() -> None:
+    world = World()
+    for index in range(12):
+        world.node(f"n{index + 1}", gpu=1)
+    world.group("job-a", 8).members("job-a", *range(8), gpu=1).run()
+    world.group("job-b", 8).members("job-b", *range(8), gpu=1).run()
+    message = world.condition("job-b").message  # type: ignore[union-attr]
+    assert message is not None
+    assert message.startswith("minCount (8) cannot be satisfied: 4 scheduled, 3 remaining; ")
+    assert message.endswith(
+        "needs 8 × 1 nvidia.com/gpu, 4 free; would fit when default/job-a ends, or with 4 more nodes like n1"
+    )
+
+
+def test_the_nearest_fit_is_told_anew_when_somebody_else_holds_the_room() -> None:
+    world = World().node("n1", cpu=4).group("a", 4).members("a", 0, 1, 2, 3).run()
+    world.group("b", 4).members("b", 0, 1, 2, 3).run()
+    assert "when default/a ends" in world.condition("b").message  # type: ignore[union-attr,operator]
+    world.group("c", 4, priority=9).members("c", 0, 1, 2, 3, priority=9)
+    world.delete("a-0", "a-1", "a-2", "a-3").run(60)
+    assert "when default/c ends" in world.condition("b").message  # type: ignore[union-attr,operator]
+
+
+def test_lone_pods_are_told_by_their_filters_only() -> None:
+    world = World().node("n1", cpu=1).pod("p", cpu=2).run(60)
+    pod = replace(world.pods[key_of("p")])
+    conditions = pod.status.conditions or []
+    assert [condition.message for condition in conditions] == ["0/1 nodes are available: 1 Insufficient cpu."]
