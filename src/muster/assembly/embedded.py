@@ -25,6 +25,7 @@ from muster.assembly.requests import Call, WireEffect, request_of_write
 from muster.assembly.view import StoreView
 from muster.base.errors import ObjectInvalid
 from muster.controllers.disruption import DisruptionStatus
+from muster.controllers.event_expiry import EventExpiry
 from muster.controllers.garbage import GarbageCollector
 from muster.controllers.job import Jobs
 from muster.controllers.kubelet import Kubelets
@@ -94,6 +95,7 @@ def build_controllers(*, kubelets: bool) -> list[Controller]:
         GarbageCollector(),
         NamespaceDeletion(),
         PodGarbage(),
+        EventExpiry(),
     ]
     return [*always, Kubelets(), NodeLifecycle(), TaintEviction()] if kubelets else always
 

@@ -69,7 +69,7 @@ def count(job: Object, pods: Iterable[Object]) -> Tally:
         succeeded=status.get("succeeded") or 0,
         failed=status.get("failed") or 0,
         indexed=is_indexed(job),
-        done=parse_indexes(status.get("completedIndexes")),
+        done=parse_indexes(status.get("completedIndexes"), below=job["spec"].get("completions") or 0),
     )
     for uid in waiting.get("succeeded") or ():
         if _is_released(by_uid.get(uid)):
@@ -138,13 +138,13 @@ def counted_status(job: Object, tally: Tally) -> dict[str, Any]:
     return status
 
 
-def parse_indexes(text: str | None) -> set[int]:
-    """Read `0-2,5` as {0, 1, 2, 5}; what cannot be read is left out."""
+def parse_indexes(text: str | None, *, below: int) -> set[int]:
+    """Read `0-2,5` as {0, 1, 2, 5}; what cannot be read, or is not below `below`, is left out."""
     indexes: set[int] = set()
     for part in (text or "").split(","):
         first, _, last = part.partition("-")
         if first.isdecimal() and (not last or last.isdecimal()):
-            indexes.update(range(int(first), int(last or first) + 1))
+            indexes.update(range(int(first), min(int(last or first) + 1, below)))
     return indexes
 
 

@@ -33,15 +33,15 @@ class NodeRooms:
         held = self._held.pop(uid, None)
         if held is None:
             return
-        used = self._used[held.node_name]
+        used = self._used.get(held.node_name, {})
         for resource, amount in held.amounts.items():
-            left = used[resource] - amount
+            left = used.get(resource, 0) - amount
             if left:
                 used[resource] = left
             else:
-                del used[resource]
+                used.pop(resource, None)
         if not used:
-            del self._used[held.node_name]
+            self._used.pop(held.node_name, None)
 
     def used(self, node_name: str) -> Amounts:
         """What the counted pods of this node take; not to be changed."""

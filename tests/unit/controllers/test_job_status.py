@@ -23,9 +23,13 @@ def test_indexes_are_written_as_stock_writes_them(indexes: set[int], text: str) 
 
 @given(st.sets(st.integers(0, 200)))
 def test_what_is_written_can_be_read(indexes: set[int]) -> None:
-    assert parse_indexes(format_indexes(indexes)) == indexes
+    assert parse_indexes(format_indexes(indexes), below=201) == indexes
 
 
 @pytest.mark.parametrize("text", [None, "", "x", "1-x", "-3", ","])
 def test_what_cannot_be_read_is_left_out(text: str | None) -> None:
-    assert parse_indexes(text) == set()
+    assert parse_indexes(text, below=9) == set()
+
+
+def test_an_absurd_range_costs_no_more_than_the_job_has_completions() -> None:
+    assert parse_indexes("1-2000000000", below=4) == {1, 2, 3}
