@@ -73,14 +73,15 @@ class ProcessControl:
         return self._directory / "scheduler.pid"
 
     def _find_process(self) -> int | None:
-        """The process id if it still runs; a child of ours that has ended is reaped."""
+        """The process id if it still runs; one that has ended and waits for its parent does not."""
         try:
             pid = int(self._pid_file.read_text())
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)
             os.kill(pid, 0)
         except (FileNotFoundError, ProcessLookupError):
             return None
+        with contextlib.suppress(FileNotFoundError):
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return None
         return pid
 
     def _is_ready(self) -> bool:
