@@ -16,6 +16,7 @@ from muster.apiserver.kinds import Kind, Object
 from muster.apiserver.statuses import bad_request, not_acceptable
 
 _ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+_STREAMS = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 _META_VERSIONS = ("v1", "v1beta1")
 _INCLUDE = ("", "Metadata", "Object", "None")
 
@@ -37,14 +38,15 @@ class Form(Struct, frozen=True):
 _PLAIN = Form()
 
 
-def form_of(request: Request, *, tables: bool = True) -> Form:
-    """The first form in the Accept header that this server can give.
+def form_of(request: Request, *, streams: bool = False) -> Form:
+    """The first form in the Accept header that this server can give; `streams` where it may be a watch.
 
     Raises   Refused (406) when there is none, (400) for a bad includeObject.
     """
     accept = request.headers.get("accept", "")
     if not accept or accept in ("*/*", "application/json"):
         return _PLAIN
+    understood = False
     for clause in sorted(accept.split(","), key=_quality, reverse=True):
         media, *parameters = (part.strip() for part in clause.split(";"))
         given = dict(part.partition("=")[::2] for part in parameters)
@@ -55,18 +57,18 @@ def form_of(request: Request, *, tables: bool = True) -> Form:
         shape = given.get("as", "")
         if not shape:
             return Form(media=media)
-        if not tables or given.get("g") != "meta.k8s.io" or given.get("v") not in _META_VERSIONS:
+        understood = True
+        if given.get("g") != "meta.k8s.io" or given.get("v") not in _META_VERSIONS:
             continue
         if shape in ("Table", "PartialObjectMetadata", "PartialObjectMetadataList"):
             include = request.first("includeObject") or ""
             if include not in _INCLUDE:
-                raise bad_request(
-                    f'includeObject: Invalid value: "{include}": must be '
-                    "'Metadata', 'Object', 'None', or empty"
-                )
+                why = f'includeObject: Invalid value: "{include}": must be'
+                why = f"Unable to convert to Table as requested: {why} 'Metadata', 'Object', 'None', or empty"
+                raise bad_request(why)
             shape = shape.removesuffix("List")
             return Form(shape=shape, media=media, meta_version=given["v"], include=include or "Metadata")
-    raise not_acceptable(_ACCEPTED)
+    raise not_acceptable(_ACCEPTED + (_STREAMS if streams else ()), understood=understood)
 
 
 def _quality(clause: str) -> float:

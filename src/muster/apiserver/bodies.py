@@ -23,7 +23,7 @@ _SHOWN_BYTES = 30
 _TYPE_META = (
     'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 )
-_SCHEME = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
+_SCHEME = "pkg/runtime/scheme.go:111"
 
 
 class _YamlLoader(yaml.SafeLoader):
@@ -49,9 +49,9 @@ def read_object(call: Call, group: str, version: str, kind: str, validation: str
     given_kind = given_kind or kind
     given_version = given_version or api_version
     title = f'{given_kind} in version "{given_version.rpartition("/")[2]}" cannot be handled as a {kind}'
-    record = call.record_of(group, version, kind)
-    if (given_version, given_kind) != (api_version, kind):
-        record = _other_record(call, given_version, given_kind, group, kind, title)
+    if why := type_fault(call, value, group, version, kind):
+        raise bad_request(f"{title}: {why}")
+    record = call.record_of(group, given_version.rpartition("/")[2], kind)
     try:
         obj = decode(record, value, reading)
     except DecodeError as error:
@@ -80,19 +80,6 @@ def _without_type(obj: Object) -> Object:
     obj.pop("kind", None)
     obj.pop("apiVersion", None)
     return obj
-
-
-def _other_record(call: Call, version: str, kind: str, group: str, wanted: str, title: str) -> Record:
-    """The schema of what the body says it is, where that is another version of the kind asked for."""
-    row = call.catalog.of_kind(version, kind)
-    if row is None:
-        why = f'no kind "{kind}" is registered for version "{version}" in scheme "{_SCHEME}"'
-        raise bad_request(f"{title}: {why}")
-    given_group, _, short = version.rpartition("/")
-    if (given_group, kind) != (group, wanted):
-        hub = group.partition(".")[0] or "core"
-        raise bad_request(f"{title}: converting ({short}.{kind}) to ({hub}.{wanted}): unknown conversion")
-    return call.record_of(given_group, short, kind)
 
 
 def _body_value(call: Call, record: Record, kind: str, reading: Reading) -> dict[str, Any]:
@@ -137,8 +124,9 @@ def _parse_yaml(body: bytes) -> Any:
     try:
         value = yaml.load(body, Loader=_YamlLoader)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        text = " ".join(str(error).split())
-        raise JsonError(f"couldn't get version/kind; json parse error: yaml: {text}") from None
+        mark = getattr(error, "problem_mark", None)
+        line = f"line {mark.line + 1}: " if mark is not None else ""
+        raise JsonError(f"yaml: {line}{getattr(error, 'problem', error)}") from None
     return _with_text_keys(value)
 
 
@@ -161,6 +149,34 @@ def _type_of(value: dict[str, Any], body: bytes | dict[str, Any], kind: str) -> 
             why = f"json: cannot unmarshal {found} into Go struct field .{go} of type string"
             raise _unrecognized(kind, f"couldn't get version/kind; json parse error: {why}", body)
     return value.get("kind") or "", value.get("apiVersion") or ""
+
+
+def check_options_type(value: Any) -> None:
+    """Refuse (400) a body that is not an object, or says that it is something else than DeleteOptions."""
+    if value is not None and not isinstance(value, dict):
+        found = {list: "array", str: "string", bool: "bool"}.get(type(value), "number")
+        why = f"json: cannot unmarshal {found} into Go value of type {_TYPE_META}"
+        raise bad_request(f"couldn't get version/kind; json parse error: {why}")
+    given = value or {}
+    kind = given.get("kind") or "DeleteOptions"
+    if kind != "DeleteOptions":
+        version = given.get("apiVersion") or "v1"
+        raise bad_request(f'no kind "{kind}" is registered for version "{version}" in scheme "{_SCHEME}"')
+
+
+def type_fault(call: Call, value: dict[str, Any], group: str, version: str, kind: str) -> str:
+    """What is wrong with the kind and version that an object of this kind says it is; "" for nothing."""
+    api_version = f"{group}/{version}" if group else version
+    given_version, given_kind = value.get("apiVersion") or api_version, value.get("kind") or kind
+    if (given_version, given_kind) == (api_version, kind):
+        return ""
+    if call.catalog.of_kind(given_version, given_kind) is None:
+        return f'no kind "{given_kind}" is registered for version "{given_version}" in scheme "{_SCHEME}"'
+    given_group, _, short = given_version.rpartition("/")
+    if (given_group, given_kind) != (group, kind):
+        hub = group.partition(".")[0] or "core"
+        return f"converting ({short}.{given_kind}) to ({hub}.{kind}): unknown conversion"
+    return ""
 
 
 def _unrecognized(kind: str, why: str, body: bytes | dict[str, Any]) -> Refused:

@@ -8,9 +8,11 @@ filled in as Go prints them.  The result shares nothing with the input.  Next: `
 import base64
 import binascii
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from muster.apiserver.gojson import Decimal
 from muster.apiserver.quantities import NOT_A_QUANTITY, canonical_quantity
 from muster.apiserver.schemas import Field, ListOf, MapOf, Record, Scalar, Type
 
@@ -18,19 +20,26 @@ _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?(Z|[+-]\d
 _CANONICAL_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
 _MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
+_MICRO_LENGTH = len(".000000")
 _STRICT_ERRORS_MOST = 100
 
 
 class DecodeError(ValueError):
-    """A value of the wrong type, in Go's words."""
+    """A value of the wrong type, in the words of Go's decoder; `converted` are those of the converter that
+    strategic merge patches go through."""
+
+    def __init__(self, message: str, *, converted: str = "") -> None:
+        super().__init__(message)
+        self.converted = converted or message
 
 
 class _Mismatch(Exception):
     """A value that Go's decoder cannot put where it stands; the path grows on the way up."""
 
-    def __init__(self, found: str, go: str) -> None:
+    def __init__(self, found: str, go: str, *, is_record: bool = False) -> None:
         self.found = found
         self.go = go
+        self.is_record = is_record
         self.holder = ""
         self.path: list[str] = []
 
@@ -48,8 +57,10 @@ class Reading:
         if len(self.faults) < _STRICT_ERRORS_MOST and fault not in self.faults:
             self.faults.append(fault)
 
-    def add_twice(self, value: dict[str, Any], path: str) -> None:
+    def add_twice(self, value: dict[str, Any], path: str, known: Mapping[str, object] | None = None) -> None:
         for name in self.twice.get(id(value), ()):
+            if known is not None and name not in known:
+                continue  # told as unknown already
             self.add(f'duplicate field "{path}{name}"')
 
 
@@ -65,9 +76,8 @@ def decode(record: Record, value: dict[str, Any], reading: Reading) -> dict[str,
         raise DecodeError("exceeded max depth") from None
     except _Mismatch as mismatch:
         where = f"struct field {mismatch.holder}.{'.'.join(mismatch.path)}" if mismatch.path else "value"
-        raise DecodeError(
-            f"json: cannot unmarshal {mismatch.found} into Go {where} of type {mismatch.go}"
-        ) from None
+        why = f"json: cannot unmarshal {mismatch.found} into Go {where} of type {mismatch.go}"
+        raise DecodeError(why, converted=_conversion_fault(mismatch)) from None
 
 
 def zero_of(type_: Type) -> Any:
@@ -84,14 +94,26 @@ def zero_of_field(field: Field) -> Any:
     return None if field.pointer else zero_of(field.type)
 
 
+def _conversion_fault(mismatch: _Mismatch) -> str:
+    found, go = mismatch.found.partition(" ")[0], mismatch.go
+    kind = {"number": "int64", "array": "slice", "object": "map"}.get(found, found)
+    if go.startswith("map["):
+        return f"cannot restore map from {kind}"
+    if go.startswith("[]"):
+        return f"cannot restore slice from {kind}"
+    if mismatch.is_record:
+        return f"cannot restore struct from: {kind}"
+    if kind in ("slice", "map"):
+        return f"unrecognized type: {go}"
+    return f"cannot convert {kind} to {go}"
+
+
 _ZEROS = {"string": "", "int": 0, "float": 0, "bool": False, "quantity": "0", "intstr": 0}
 
 
 def _record(record: Record, value: Any, path: str, reading: Reading) -> dict[str, Any]:
     if type(value) is not dict:
-        raise _Mismatch(_found(value), record.go)
-    if reading.twice:
-        reading.add_twice(value, path)
+        raise _Mismatch(_found(value), record.go, is_record=True)
     out: dict[str, Any] = {}
     fields = record.fields
     for name, item in value.items():
@@ -109,6 +131,8 @@ def _record(record: Record, value: Any, path: str, reading: Reading) -> dict[str
             raise
         if made or not field.drop_zero:
             out[name] = made
+    if reading.twice:
+        reading.add_twice(value, path, fields)
     for name, field in fields.items():
         if field.always and name not in out:
             out[name] = zero_of_field(field)
@@ -168,13 +192,13 @@ def _bool(type_: Scalar, value: Any) -> bool:
 def _int(type_: Scalar, value: Any) -> int:
     if type(value) is int and -(1 << type_.bits) <= value < 1 << type_.bits:
         return value
-    if type(value) in (int, float):
+    if isinstance(value, int | float) and type(value) is not bool:
         raise _Mismatch(f"number {_number(value)}", type_.go)
     raise _Mismatch(_found(value), type_.go)
 
 
 def _float(type_: Scalar, value: Any) -> float:
-    if type(value) in (int, float):
+    if isinstance(value, int | float) and type(value) is not bool:
         return float(value)
     raise _Mismatch(_found(value), type_.go)
 
@@ -196,7 +220,7 @@ def _base64_fault(text: str) -> int:
 def _quantity(type_: Scalar, value: Any) -> str:
     if type(value) is str:
         text = value.strip()
-    elif type(value) in (int, float):
+    elif isinstance(value, int | float) and type(value) is not bool:
         text = _number(value)
     else:
         raise DecodeError(NOT_A_QUANTITY)
@@ -211,7 +235,8 @@ def _intstr(type_: Scalar, value: Any) -> int | str:
         return value
     if type(value) is int and -(1 << 31) <= value < 1 << 31:
         return value
-    found = f"number {_number(value)}" if type(value) in (int, float) else _found(value)
+    is_number = isinstance(value, int | float) and type(value) is not bool
+    found = f"number {_number(value)}" if is_number else _found(value)
     raise DecodeError(f"json: cannot unmarshal {found} into Go value of type int32")
 
 
@@ -227,23 +252,35 @@ def _microtime(type_: Scalar, value: Any) -> str:
 
 def _instant(value: Any, layout: str) -> datetime:
     if type(value) is not str:
-        raise DecodeError(f"json: cannot unmarshal {_found(value)} into Go value of type string")
+        raise _Mismatch(_found(value), "string")
     match = _TIME.fullmatch(value)
-    if match is None or (layout == _MICRO_LAYOUT and match[7] is None):
+    if match is None or (layout == _MICRO_LAYOUT and len(match[7] or "") != _MICRO_LENGTH):
         raise DecodeError(f'parsing time "{value}" as "{layout}": cannot parse "{_rest(value, layout)}"')
     try:
         fraction = (match[7] or ".")[1:7].ljust(6, "0")
         zone = "+00:00" if match[8] == "Z" else match[8]
         return datetime.fromisoformat(f"{value[:19]}.{fraction}{zone}").astimezone(UTC)
     except (ValueError, OverflowError):
-        raise DecodeError(f'parsing time "{value}": day out of range') from None
+        raise DecodeError(f'parsing time "{value}": {_part_out_of_range(match)} out of range') from None
+
+
+def _part_out_of_range(match: re.Match[str]) -> str:
+    for group, part, least, most in (
+        (2, "month", 1, 12),
+        (4, "hour", 0, 23),
+        (5, "minute", 0, 59),
+        (6, "second", 0, 59),
+    ):
+        if not least <= int(match[group]) <= most:
+            return part
+    return "day"
 
 
 def _rest(value: str, layout: str) -> str:
     """Where parsing stops, as Go tells it: what is left, and the element that it should have been."""
     parts = [(r"\d{4}", "2006"), ("-", "-"), (r"\d\d", "01"), ("-", "-"), (r"\d\d", "02"), ("T", "T")]
     parts += [(r"\d\d", "15"), (":", ":"), (r"\d\d", "04"), (":", ":"), (r"\d\d", "05")]
-    parts += [(r"\.\d+", ".000000")] if layout == _MICRO_LAYOUT else [(r"(\.\d+)?", "")]
+    parts += [(r"\.\d{6}", ".000000")] if layout == _MICRO_LAYOUT else [(r"(\.\d+)?", "")]
     parts += [(r"(Z|[+-]\d\d:\d\d)", "Z07:00")]
     at = 0
     for pattern, name in parts:
@@ -255,7 +292,12 @@ def _rest(value: str, layout: str) -> str:
 
 
 def _object(type_: Scalar, value: Any) -> Any:
-    return value
+    """Kept as it is, but for numbers, which are plain again."""
+    if isinstance(value, dict):
+        return {key: _object(type_, item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_object(type_, item) for item in value]
+    return float(value) if isinstance(value, float) else value
 
 
 _SCALARS = {
@@ -275,11 +317,12 @@ _SCALARS = {
 def _found(value: Any) -> str:
     if type(value) is bool:
         return "bool"
-    return {str: "string", int: "number", float: "number", list: "array", dict: "object"}.get(
-        type(value), "null"
-    )
+    if isinstance(value, int | float):
+        return "number"
+    names: dict[type, str] = {str: "string", list: "array", dict: "object"}
+    return names.get(type(value), "null")
 
 
 def _number(value: float) -> str:
     """The number as it was written, as near as can be told."""
-    return repr(value)
+    return value.text if isinstance(value, Decimal) else repr(value)

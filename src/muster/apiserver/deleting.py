@@ -6,7 +6,7 @@ The garbage collector (`controllers/garbage.py`) finishes what the finalizers `o
 
 from typing import Any
 
-from muster.apiserver.bodies import read_document
+from muster.apiserver.bodies import check_options_type, read_document
 from muster.apiserver.calls import Call
 from muster.apiserver.exchange import Response
 from muster.apiserver.gojson import JsonError
@@ -47,8 +47,7 @@ def _options(call: Call) -> DeleteOptions:
             body = read_document(call.request, call.schemas.record("meta.v1/DeleteOptions")).value
         except (JsonError, ProtobufError) as error:
             raise bad_request(str(error)) from None
-        if body is not None and not isinstance(body, dict):
-            raise bad_request("decoded object cannot be converted to DeleteOptions")
+        check_options_type(body)
     options = read_delete_options(call.request, body or None, call.schemas)
     call.dry_run = options.dry_run
     return options

@@ -21,6 +21,7 @@ from muster.apiserver.statuses import method_not_allowed, no_such_path
 
 _TEXT = "text/plain; charset=utf-8"
 _HEALTH = ("healthz", "livez", "readyz")
+_CHECKS = ("ping", "log", "etcd")
 _VERSION = {
     "major": "1",
     "minor": "37",
@@ -67,10 +68,14 @@ class Documents:
         """The answer for a path that is not there at all."""
         if len(parts) == 3 and parts[0] == "apis" and parts[1] in self._catalog.groups:
             raise no_such_path()
+        if len(parts) == 2 and parts[0] == "api":
+            raise no_such_path()
         return Response(404, raw=b"404 page not found\n", content_type=_TEXT)
 
     def _is_document(self, parts: list[str]) -> bool:
         groups = self._catalog.groups
+        if parts and parts[0] in _HEALTH and parts[1:] in ([check] for check in _CHECKS):
+            return True
         if not parts or parts in ([name] for name in ("version", "api", "apis", *_HEALTH)):
             return True
         if parts[0] == "openapi":

@@ -19,6 +19,19 @@ class JsonError(ValueError):
     """A body that is not JSON, in Go's words."""
 
 
+class Decimal(float):
+    """A number with a fraction or an exponent; `text` is how it was written."""
+
+    text: str
+
+    @classmethod
+    def of(cls, text: str) -> "Decimal":
+        """The number of a text."""
+        number = cls(text)
+        number.text = text
+        return number
+
+
 class Document:
     """A parsed body; `twice` maps the id() of an object to the names it was given more than once."""
 
@@ -32,7 +45,7 @@ class Document:
 def parse(raw: bytes) -> Document:
     """Read one JSON value.
 
-    Numbers are int or float; text that is not UTF-8 becomes the replacement character, as in Go.
+    Numbers are int or Decimal; text that is not UTF-8 becomes the replacement character, as in Go.
     Raises   JsonError.
     """
     twice: dict[int, list[str]] = {}
@@ -46,7 +59,9 @@ def parse(raw: bytes) -> Document:
 
     text = raw.decode("utf-8", "replace")
     try:
-        value = json.loads(text, object_pairs_hook=build, parse_constant=_refuse_constant)
+        value = json.loads(
+            text, object_pairs_hook=build, parse_float=Decimal.of, parse_constant=_refuse_constant
+        )
         if b"\\ud" in raw or b"\\uD" in raw:
             value = _without_surrogates(value)
     except RecursionError:
@@ -54,6 +69,25 @@ def parse(raw: bytes) -> Document:
     except ValueError:
         raise JsonError(_explain(text)) from None
     return Document(value, twice)
+
+
+def duplicates_of(document: Document) -> list[str]:
+    """The names that an untyped reader of this document meets twice, as it tells them."""
+    found: list[str] = []
+    if document.twice:
+        _add_duplicates(document.value, "", document.twice, found)
+    return found
+
+
+def _add_duplicates(value: Any, path: str, twice: dict[int, list[str]], found: list[str]) -> None:
+    if isinstance(value, dict):
+        start = f"{path}." if path else ""
+        found += [f'duplicate field "{start}{name}"' for name in dict.fromkeys(twice.get(id(value), ()))]
+        for name, item in value.items():
+            _add_duplicates(item, f"{start}{name}", twice, found)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _add_duplicates(item, f"{path}[{index}]", twice, found)
 
 
 def _refuse_constant(word: str) -> NoReturn:

@@ -6,7 +6,7 @@ One Struct a verb family; the refusals are Kubernetes'.
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from muster.apiserver.codec import DecodeError, Reading, decode
 from muster.apiserver.exchange import Request
@@ -73,7 +73,7 @@ def read_write_options(request: Request, options_kind: str) -> WriteOptions:
     if len(request.first("fieldManager") or "") > _MANAGER_LENGTH:
         why = f"Too long: may not be more than {_MANAGER_LENGTH} bytes"
         causes.append(Cause("fieldManager", "FieldValueTooLong", why))
-    dry_run = [value for key, value in query if key == "dryRun" and value]
+    dry_run = [value for key, value in query if key == "dryRun"]
     causes += _dry_run_causes(dry_run)
     validation = request.first("fieldValidation") or ""
     if validation not in ("", "Ignore", "Strict", "Warn"):
@@ -107,6 +107,9 @@ def read_list_options(request: Request) -> ListOptions:
         initial_events=_boolean(request, "sendInitialEvents"),
         timeout_s=_integer(values.get("timeoutSeconds")),
     )
+    from_now = options.resource_version in ("", "0")
+    if options.watch and options.initial_events is None and not options.match and from_now:
+        options = structs.replace(options, initial_events=True, match="NotOlderThan")
     causes = _watch_causes(options) if options.watch else _list_causes(options)
     if causes:
         raise invalid("meta.k8s.io", "ListOptions", "", causes)
@@ -142,10 +145,12 @@ def _watch_causes(options: ListOptions) -> list[Cause]:
     elif match:
         why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
         causes.append(_forbidden("resourceVersionMatch", why))
-    if match:
-        causes += _match_causes(match)
-    if options.continue_token:
-        causes.append(_forbidden("continue", "continue is forbidden for watch"))
+    if match and match != "NotOlderThan":
+        why = f'Unsupported value: "{match}": supported values: "NotOlderThan"'
+        causes.append(Cause("resourceVersionMatch", "FieldValueNotSupported", why))
+    if match and options.continue_token:
+        why = "resourceVersionMatch is forbidden when continue is provided"
+        causes.append(_forbidden("resourceVersionMatch", why))
     return causes
 
 
@@ -203,7 +208,7 @@ def _options_of_query(request: Request) -> Object:
         options["propagationPolicy"] = policy
     if (orphan := _boolean(request, "orphanDependents")) is not None:
         options["orphanDependents"] = orphan
-    options["dryRun"] = [value for key, value in request.query if key == "dryRun" and value]
+    options["dryRun"] = [value for key, value in request.query if key == "dryRun"]
     return options
 
 

@@ -3,15 +3,16 @@
 The result is decoded by the schema of the kind like any body.  Strategic merges are in `strategic.py`.
 """
 
+import json
 from typing import Any
 
-import msgspec
-
+from muster.apiserver.bodies import type_fault
 from muster.apiserver.calls import Call
 from muster.apiserver.codec import DecodeError, Reading, decode
-from muster.apiserver.gojson import Document, JsonError, parse
+from muster.apiserver.gojson import Document, JsonError, duplicates_of, parse
 from muster.apiserver.kinds import Cause, Object, Refused
 from muster.apiserver.routing import Route
+from muster.apiserver.schemas import Record
 from muster.apiserver.statuses import bad_request, invalid, not_found
 from muster.apiserver.strategic import PatchError, merge_strategically
 from muster.apiserver.views import view_of
@@ -36,30 +37,56 @@ def apply_patch(call: Call, route: Route, old: Object | None, validation: str) -
         raise not_found(route.kind, route.name)
     current = view_of(route.kind, route.version, old)
     record = call.record_of(route.kind.group, route.version, route.kind.kind)
-    reading = Reading(document.twice)
+    faults = duplicates_of(document)
+    shown = ""
     if content == JSON_PATCH:
+        faults = [f"json patch {fault}" for fault in faults]
         patched = _apply_json_patch(current, document.value)
     elif content == MERGE_PATCH:
+        if document.value is None:
+            raise bad_request("Invalid JSON Patch")
         if not isinstance(document.value, dict):
             raise bad_request(f"error decoding patch: {_NOT_A_MAP.format(found=_found(document.value))}")
         patched = merge_patch(current, document.value)
     else:
-        if not isinstance(document.value, dict):
-            raise bad_request(_NOT_A_MAP.format(found=_found(document.value)))
-        try:
-            patched = merge_strategically(record, current, document.value)
-        except PatchError as error:
-            raise bad_request(str(error)) from None
+        shown = go_text(document.value)
+        patched = _merge_strategically(record, current, document.value)
+    if not shown and (why := type_fault(call, patched, route.kind.group, route.version, route.kind.kind)):
+        raise _not_decodable(patched, shown, why)
+    reading = Reading()
     try:
         obj = decode(record, patched, reading)
     except DecodeError as error:
-        raise _not_decodable(patched, str(error)) from None
-    if reading.faults and validation == "Strict":
-        raise _not_decodable(patched, f"strict decoding error: {', '.join(reading.faults)}")
-    if reading.faults and validation == "Warn":
-        for fault in reading.faults:
+        raise _not_decodable(patched, shown, error.converted if shown else str(error)) from None
+    faults += reading.faults
+    if faults and validation == "Strict":
+        raise _not_decodable(patched, shown, f"strict decoding error: {', '.join(faults)}")
+    if validation == "Warn":
+        for fault in faults:
             call.warn(fault)
     return obj
+
+
+def _merge_strategically(record: Record, current: Object, patch: Any) -> Object:
+    if patch is None:
+        return current
+    if not isinstance(patch, dict):
+        raise bad_request(_NOT_A_MAP.format(found=_found(patch)))
+    try:
+        return merge_strategically(record, current, patch)
+    except PatchError as error:
+        raise Refused(str(error), code=500, reason="") from None
+
+
+def go_text(value: Any) -> str:
+    """A JSON value as Go prints it in passing: map[a:1 b:[x y]]."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{go_text(item)}' for key, item in sorted(value.items()))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(go_text(item) for item in value)}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "<nil>" if value is None else str(value)
 
 
 def _content_type(call: Call) -> str:
@@ -85,9 +112,9 @@ def _found(value: Any) -> str:
     return {list: "array", str: "string", bool: "bool", dict: "object"}.get(type(value), "number")
 
 
-def _not_decodable(patched: Object, why: str) -> Refused:
-    shown = msgspec.json.encode(msgspec.json.encode(patched).decode()).decode()
-    cause = Cause("patch", "FieldValueInvalid", f"Invalid value: {shown}: {why}")
+def _not_decodable(patched: Object, shown: str, why: str) -> Refused:
+    quoted = json.dumps(shown or json.dumps(patched, separators=(",", ":")), ensure_ascii=False)
+    cause = Cause("patch", "FieldValueInvalid", f"Invalid value: {quoted}: {why}")
     return invalid("", "", "", [cause])
 
 
@@ -112,6 +139,8 @@ class _Rejected(Exception):
 
 
 def _apply_json_patch(current: Object, operations: Any) -> Object:
+    if operations is None:
+        return current
     if not isinstance(operations, list):
         why = f"json: cannot unmarshal {_found(operations)} into Go value of type []handlers.jsonPatchOp"
         raise bad_request(f"error decoding patch: {why}")
@@ -119,6 +148,11 @@ def _apply_json_patch(current: Object, operations: Any) -> Object:
         if not isinstance(operation, dict):
             why = f"json: cannot unmarshal {_found(operation)} into Go value of type handlers.jsonPatchOp"
             raise bad_request(f"error decoding patch: {why}")
+        for name in ("op", "path", "from"):
+            if not isinstance(operation.get(name) or "", str):
+                found = _found(operation[name])
+                why = f"json: cannot unmarshal {found} into Go struct field jsonPatchOp.{name} of type string"
+                raise bad_request(f"error decoding patch: {why}")
     if len(operations) > _OPERATIONS_MOST:
         message = (
             f"The allowed maximum operations in a JSON patch is {_OPERATIONS_MOST}, got {len(operations)}"
@@ -149,8 +183,7 @@ def _apply_operation(document: Any, operation: dict[str, Any]) -> Any:
     if not isinstance(path, str):
         raise _Rejected
     if name == "test":
-        found = _look(document, path, missing=None)
-        if found != operation.get("value"):
+        if _look(document, path) != operation.get("value"):
             raise _Rejected
         return document
     if name == "remove":
@@ -169,9 +202,6 @@ def _apply_operation(document: Any, operation: dict[str, Any]) -> Any:
             document = _remove(document, source)
         return _add(document, path, copied(value))
     raise _Rejected
-
-
-_REQUIRED: Any = object()
 
 
 def _parts(path: str) -> list[str]:
@@ -194,17 +224,15 @@ def _index(part: str, length: int) -> int:
     return index
 
 
-def _look(document: Any, path: str, *, missing: Any = _REQUIRED) -> Any:
+def _look(document: Any, path: str) -> Any:
     here = document
     for part in _parts(path):
         if isinstance(here, dict) and part in here:
             here = here[part]
         elif isinstance(here, list):
             here = here[_index(part, len(here))]
-        elif missing is _REQUIRED or not isinstance(here, dict):
-            raise _Rejected
         else:
-            return missing
+            raise _Rejected
     return here
 
 

@@ -161,7 +161,7 @@ def _requirement(reader: _Reader) -> Requirement:
     for value in values:
         if operator in ("gt", "lt"):
             if _integer(value) is None:
-                bad = f"values[0][{key}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value"
+                bad = f"values[0]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value"
                 raise bad_request(f"unable to parse requirement: {bad} must be an integer")
         elif faults := label_value(value):
             bad = f'values[{values.index(value)}][{key}]: Invalid value: "{value}": {faults[0]}'
@@ -199,9 +199,8 @@ def _values(reader: _Reader) -> tuple[str, ...]:
             values.append(token)
             wants_value = False
         else:
-            raise bad_request(
-                f"unable to parse requirement: found '{token}', expected: ',', ')' or identifier"
-            )
+            expected = "',', ')' or identifier" if wants_value else "',' or ')'"
+            raise bad_request(f"unable to parse requirement: found '{token}', expected: {expected}")
 
 
 def _parse_field_selector(kind: Kind, text: str) -> tuple[Requirement, ...]:
@@ -213,10 +212,19 @@ def _parse_field_selector(kind: Kind, text: str) -> tuple[Requirement, ...]:
         if match is None:
             raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
         field, symbol, value = match.groups()
-        if field not in ("metadata.name", "metadata.namespace", *kind.field_selectors):
+        plain = _unescaped(value)
+        known = field in ("metadata.name", "metadata.namespace", *kind.field_selectors)
+        if not known or (not kind.namespaced and field == "metadata.namespace"):
             raise bad_request(kind.unknown_field.format(field=field))
-        if not kind.namespaced and field == "metadata.namespace":
-            raise bad_request(kind.unknown_field.format(field=field))
-        plain = re.sub(r"\\([\\,=])", r"\1", value)
         terms.append(Requirement(field, "!=" if symbol == "!=" else "=", (plain,)))
     return tuple(terms)
+
+
+def _unescaped(value: str) -> str:
+    """The value that a field selector means: in it backslash, comma and equals sign follow a backslash."""
+    bare = re.sub(r"\\[\\,=]", "", value)
+    if "\\" in bare:
+        raise bad_request(f"invalid field selector: invalid escape sequence: {value}")
+    if "=" in bare:
+        raise bad_request(f"invalid field selector: unescaped character in value: {ord('=')}")
+    return re.sub(r"\\([\\,=])", r"\1", value)

@@ -119,7 +119,7 @@ class ApiServer:
             return self._handled(call, route, handler)
         if verb == "watch":
             return open_watch(call, route, self._frames)
-        form = form_of(request)
+        form = form_of(request, streams=verb == "list")
         if verb == "delete":
             return self._shaped(form, call, route, delete(call, route))
         if verb == "deletecollection":

@@ -129,8 +129,11 @@ def unsupported_media_type(accepted: Sequence[str]) -> Refused:
     return Refused(message, code=415, reason="UnsupportedMediaType", details={})
 
 
-def not_acceptable(accepted: Sequence[str]) -> Refused:
-    """406 for an answer type that cannot be given."""
+def not_acceptable(accepted: Sequence[str], *, understood: bool) -> Refused:
+    """406 for an answer type that cannot be given; `understood`: only its parameters are not."""
+    if understood:
+        message = f"only the following media types are accepted: {', '.join(accepted[:3])}"
+        return Refused(message, code=406, reason="NotAcceptable", details={})
     message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(accepted)}"
     return Refused(message, code=406, reason="NotAcceptable", details={})
 

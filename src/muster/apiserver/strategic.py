@@ -34,7 +34,7 @@ def _merge_map(type_: Type | None, original: Object, patch: Object) -> Object:
         if directive == "delete":
             return {}
         if directive != "merge":
-            raise PatchError(f"unknown patch type found: {directive}")
+            raise PatchError(f"unknown patch type: {directive} in map: {go_map(patch)}")
         patch = rest
     out = _retained(original, patch)
     for key, value in patch.items():
@@ -88,22 +88,37 @@ def _merge_entry(
         out.pop(key, None)
         return
     old = out.get(key)
-    if isinstance(value, dict):
-        out[key] = _merge_map(inner, old, value) if isinstance(old, dict) else _fresh(inner, value)
-        return
-    if isinstance(value, list) and field is not None and field.merge_key is not None:
+    if isinstance(value, dict) and isinstance(old, dict):
+        out[key] = _merge_map(inner, old, value)
+    elif isinstance(value, list) and isinstance(old, list) and field is not None:
+        if field.merge_key is None:
+            out[key] = value
+            return
         item = inner.item if isinstance(inner, ListOf) else None
-        present = old if isinstance(old, list) else []
-        out[key] = _merge_list(item, present, value, field.merge_key)
+        out[key] = _merge_list(item, old, value, field.merge_key)
         if order is not None:
-            out[key] = _ordered(out[key], _list_of(order, _ORDER + key), present, field.merge_key)
-        return
-    out[key] = value
+            out[key] = _ordered(out[key], _list_of(order, _ORDER + key), old, field.merge_key)
+    else:
+        out[key] = _without_directives(value)
 
 
-def _fresh(type_: Type | None, patch: Object) -> Object:
-    """A map that was not there before: the patch without its directives and nulls."""
-    return _merge_map(type_, {}, patch)
+def _without_directives(value: Any) -> Any:
+    """What a patch says where nothing was before: without its directives, nulls and deletions."""
+    if isinstance(value, dict):
+        return {
+            key: _without_directives(item)
+            for key, item in value.items()
+            if item is not None and not key.startswith("$")
+        }
+    if isinstance(value, list):
+        kept = [item for item in value if not (isinstance(item, dict) and _PATCH in item)]
+        return [_without_directives(item) for item in kept]
+    return value
+
+
+def go_map(value: Object) -> str:
+    """A small map as Go prints it."""
+    return f"map[{' '.join(f'{key}:{item}' for key, item in sorted(value.items()))}]"
 
 
 def _merge_list(type_: Type | None, original: list[Any], patch: list[Any], merge_key: str) -> list[Any]:
@@ -119,7 +134,7 @@ def _merge_list(type_: Type | None, original: list[Any], patch: list[Any], merge
     for item in patch:
         at = places.setdefault(_identity(item, merge_key), len(merged))
         if at == len(merged):
-            merged.append(_fresh(type_, item))
+            merged.append(_without_directives(item))
         else:
             merged[at] = _merge_map(type_, merged[at], item)
     return _ordered(merged, patch, original, merge_key)
@@ -138,7 +153,7 @@ def _apply_directives(original: list[Any], patch: list[Any], merge_key: str) -> 
             replaces = True
             continue
         if merge_key not in item:
-            raise PatchError(f"map: {item} does not contain declared merge key: {merge_key}")
+            raise PatchError(f"map: {go_map(item)} does not contain declared merge key: {merge_key}")
         if directive == "delete":
             deleted.add(_identity(item, merge_key))
         elif directive is None or directive == "merge":

@@ -15,10 +15,10 @@ from muster.apiserver.codec import zero_of
 from muster.apiserver.exchange import Response, Watch
 from muster.apiserver.kinds import Object, Refused
 from muster.apiserver.options import ListOptions, read_list_options
-from muster.apiserver.reading import items_of_list, selected
+from muster.apiserver.reading import bad_version, items_of_list, selected
 from muster.apiserver.routing import Route
 from muster.apiserver.selectors import Selection, parse_selection
-from muster.apiserver.statuses import bad_request, status_of
+from muster.apiserver.statuses import status_of
 from muster.apiserver.store import Change
 from muster.apiserver.views import view_of
 from muster.base.errors import Expired
@@ -56,7 +56,7 @@ def open_watch(call: Call, route: Route, frames: FrameCache) -> Response:
         selection = parse_selection(route.kind, options.label_selector, f"metadata.name={route.name}")
     else:
         selection = parse_selection(route.kind, options.label_selector, options.field_selector)
-    form = form_of(call.request)
+    form = form_of(call.request, streams=True)
     watch = StoreWatch(call, route, options, selection, form, frames)
     return Response(200, content_type=watch.content_type, watch=watch)
 
@@ -127,16 +127,10 @@ class StoreWatch(Watch):
         """Where the watch starts; sets what is sent first."""
         revision = _version_of(options.resource_version)
         store = self._call.store
-        initial = options.initial_events
-        if initial is None:
-            initial = revision == 0
-            ends_with_bookmark = initial and options.resource_version == "0" and options.bookmarks
-        else:
-            ends_with_bookmark = initial and options.bookmarks
-        if initial:
+        if options.initial_events:
             now = store.revision
             items = items_of_list(self._call, self._view, self._namespace, self._selection)
-            self._initial = self._first_frames(items, now, ends_with_bookmark=ends_with_bookmark)
+            self._initial = self._first_frames(items, now, ends_with_bookmark=options.bookmarks)
             return now
         return revision or store.revision
 
@@ -230,6 +224,5 @@ def _version_of(text: str) -> int:
     if not text:
         return 0
     if not text.isascii() or not text.isdigit():
-        why = f'strconv.ParseUint: parsing "{text}": invalid syntax'
-        raise bad_request(f'invalid resource version: resourceVersion: Invalid value: "{text}": {why}')
+        raise bad_version(text)
     return int(text)

@@ -47,6 +47,7 @@ def store_new(call: Call, view: Kind, obj: Object, namespace: str) -> Object:
     if given and given != namespace and kind.namespaced:
         raise bad_request(_NAMESPACE_MISMATCH)
     metadata.pop("namespace", None)
+    drop_double_owners(metadata, call)
     if metadata.pop("resourceVersion", ""):
         raise Refused("resourceVersion should not be set on objects to be created", code=500, reason="")
     strategy.default(obj, call)
@@ -82,6 +83,7 @@ def update(call: Call, route: Route) -> tuple[int, Object]:
             return 201, store_new(call, view, obj, route.namespace)
         raise not_found(kind, route.name)
     obj = _to_stored(call, view, kind, obj)
+    drop_double_owners(obj["metadata"], call)
     uid = obj["metadata"].get("uid")
     if uid and uid != old["metadata"]["uid"]:
         raise precondition_failed(kind, route.namespace, route.name, uid, old["metadata"]["uid"])
@@ -99,6 +101,7 @@ def patch(call: Call, route: Route) -> tuple[int, Object]:
     assert old is not None
     _check_name(obj.setdefault("metadata", {}), route)
     obj = _to_stored(call, view, kind, obj)
+    drop_double_owners(obj["metadata"], call, when=" after mutating admission happens")
     return 200, store_changed(call, view, obj, old, _sub_name(route))
 
 
@@ -123,6 +126,27 @@ def store_changed(call: Call, view: Kind, obj: Object, old: Object, sub: str) ->
             call.store.delete(kind, old, call.now_s)
         return obj
     return call.replace(kind, obj, old)
+
+
+def drop_double_owners(metadata: Object, call: Call, when: str = "") -> None:
+    """Keep each owner reference once, and warn of the others."""
+    kept: list[Object] = []
+    double: list[str] = []
+    seen: set[str] = set()
+    for owner in metadata.get("ownerReferences") or ():
+        uid = owner.get("uid", "")
+        if uid in seen and owner in kept:
+            double.append(uid)
+        else:
+            seen.add(uid)
+            kept.append(owner)
+    if double:
+        metadata["ownerReferences"] = kept
+        call.warn(
+            f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references "
+            "in 1.20+, and may reject such requests as early as 1.24; please fix your requests; "
+            f"duplicate UID(s) observed: {', '.join(double)}"
+        )
 
 
 def _is_finished(kind: Kind, obj: Object, old: Object) -> bool:
@@ -172,8 +196,7 @@ def _check_name(metadata: Object, route: Route) -> None:
         if not route.kind.namespaced:
             metadata.pop("namespace")
             return
-        why = f"the namespace of the object ({given}) does not match the namespace on the request"
-        raise bad_request(f"{why} ({route.namespace})")
+        raise bad_request(_NAMESPACE_MISMATCH)
 
 
 def _check_version(view: Kind, kind: Kind, metadata: Object, old: Object) -> None:
@@ -183,6 +206,8 @@ def _check_version(view: Kind, kind: Kind, metadata: Object, old: Object) -> Non
             why = "Invalid value: 0: must be specified for an update"
             cause = Cause("metadata.resourceVersion", "FieldValueInvalid", why)
             raise invalid(kind.group, kind.resource, old["name"], [cause])
+    elif not (given.isascii() and given.isdigit()):
+        raise Refused(f'strconv.ParseUint: parsing "{given}": invalid syntax', code=500, reason="")
     elif given != old["resourceVersion"]:
         raise conflict(kind, old["name"], MODIFIED)
 

