@@ -14,11 +14,13 @@ from muster.controllers.job_pods import (
     TRACKING,
     first_to_go,
     free_indexes,
+    index_of,
     is_indexed,
     make_pod,
     pods_of,
 )
-from muster.controllers.job_status import Tally, count, counted_status
+from muster.controllers.job_policies import failures_so_far, find_success_rule, index_limit
+from muster.controllers.job_status import Tally, count, counted_status, indexes_in
 from muster.controllers.objects import (
     controller_of,
     find_condition,
@@ -77,6 +79,14 @@ _BACKOFF = _End(
 )
 _DEADLINE = _End(
     "FailureTarget", "Failed", "DeadlineExceeded", "Job was active longer than specified deadline"
+)
+
+_FAILED_INDEXES = _End("FailureTarget", "Failed", "FailedIndexes", "Job has failed indexes")
+_TOO_MANY_INDEXES = _End(
+    "FailureTarget",
+    "Failed",
+    "MaxFailedIndexesExceeded",
+    "Job has exceeded the specified maximal number of failed indexes",
 )
 
 
@@ -167,7 +177,7 @@ class Jobs(Reconciler):
             return
         yield from self._tell(job, stored, now_s)
         # ⑥ let go of the pods written down there
-        written = {*tally.pending_succeeded, *tally.pending_failed}
+        written = {*tally.pending_succeeded, *tally.pending_failed, *tally.ignored}
         for pod in pods_of(stored, view):
             if uid_of(pod) in written and has_finalizer(pod, TRACKING):
                 yield _release(pod)
@@ -240,9 +250,12 @@ class Jobs(Reconciler):
         batch = min(missing, _PODS_PER_LOOK)
         indexes: list[int | None] = [None] * batch
         if is_indexed(job):
-            indexes = list(free_indexes(job, before, tally.done, batch))
+            indexes = list(free_indexes(job, before, tally.done | tally.failed_indexes, batch))
         for index in indexes:
-            pod = make_pod(job, membership.group, index)
+            failures = 0
+            if index_limit(job) is not None:
+                failures = failures_so_far(job, (pod for pod in before if index_of(pod) == index))
+            pod = make_pod(job, membership.group, index, failures)
             yield Write("create", PODS, namespace_of(job), "", pod)
         made = [pod for pod in pods_of(job, view) if uid_of(pod) not in known]
         for pod in made:
@@ -283,7 +296,8 @@ def _wanted(job: Object, tally: Tally) -> int:
     completions = job["spec"].get("completions")
     if completions is None:
         return len(tally.active) if tally.total_succeeded else parallelism
-    return max(0, min(parallelism, int(completions) - tally.total_succeeded))
+    ended = tally.total_succeeded + len(tally.failed_indexes)
+    return max(0, min(parallelism, int(completions) - ended))
 
 
 # ── the end ──
@@ -306,10 +320,39 @@ def _end_reached(job: Object, tally: Tally, now_s: float) -> _End | None:
     deadline_s = _deadline_s(job)
     if deadline_s is not None and now_s >= deadline_s and not spec.get("suspend"):
         return _DEADLINE
-    completions = spec.get("completions")
+    if tally.fail_job:
+        return _End("FailureTarget", "Failed", "PodFailurePolicy", tally.fail_job)
+    return _indexes_ended(job, tally) or _completed(job, tally)
+
+
+def _indexes_ended(job: Object, tally: Tally) -> _End | None:
+    """The end of an Indexed Job by its failed indexes or its success policy."""
+    if not tally.indexed:
+        return None
+    spec = job["spec"]
+    rules = (spec.get("successPolicy") or {}).get("rules") or ()
+    listed = {
+        number: indexes_in(job, rule["succeededIndexes"])
+        for number, rule in enumerate(rules)
+        if rule.get("succeededIndexes")
+    }
+    met = find_success_rule(job, tally.done, listed)
+    if met is not None:
+        return _End("SuccessCriteriaMet", "Complete", "SuccessPolicy", f"Matched rules at index {met}")
+    failed = len(tally.failed_indexes)
+    limit = spec.get("maxFailedIndexes")
+    if limit is not None and failed > limit:
+        return _TOO_MANY_INDEXES
+    if failed and failed + len(tally.done) >= (spec.get("completions") or 0):
+        return _FAILED_INDEXES
+    return None
+
+
+def _completed(job: Object, tally: Tally) -> _End | None:
+    completions = job["spec"].get("completions")
     if completions is None:
         return _COMPLETE if tally.total_succeeded and not tally.active else None
-    return _COMPLETE if tally.total_succeeded >= completions and not spec.get("suspend") else None
+    return _COMPLETE if tally.total_succeeded >= completions and not job["spec"].get("suspend") else None
 
 
 def _deadline_s(job: Object) -> float | None:

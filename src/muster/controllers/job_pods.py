@@ -6,6 +6,7 @@ In come the Job and its pods as plain objects.  Next: `job_status.py` counts the
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from muster.controllers.job_policies import FAILURE_COUNT, index_limit
 from muster.controllers.objects import (
     controller_of,
     has_condition,
@@ -52,8 +53,11 @@ def index_of(pod: Object) -> int | None:
     return int(text) if text is not None and text.isdecimal() else None
 
 
-def make_pod(job: Object, group: str, index: int | None) -> Object:
-    """A new pod from the Job's template, in this group where one is given."""
+def make_pod(job: Object, group: str, index: int | None, failures: int = 0) -> Object:
+    """A new pod from the Job's template, in this group where one is given.
+
+    `failures` is how many pods of this index failed before, for Jobs that limit them per index.
+    """
     template = job["spec"]["template"]
     metadata = template.get("metadata") or {}
     made: dict[str, Any] = {
@@ -79,6 +83,8 @@ def make_pod(job: Object, group: str, index: int | None) -> Object:
         spec["schedulingGroup"] = {"podGroupName": group}
     if index is not None:
         _number(made, spec, job, index)
+        if index_limit(job) is not None:
+            made["annotations"][FAILURE_COUNT] = str(failures)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": made, "spec": spec}
 
 

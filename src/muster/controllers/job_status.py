@@ -12,6 +12,14 @@ from typing import Any
 from msgspec import Struct
 
 from muster.controllers.job_pods import TRACKING, index_of, is_active, is_indexed
+from muster.controllers.job_policies import (
+    FAIL_INDEX,
+    FAIL_JOB,
+    IGNORE,
+    failures_before,
+    index_limit,
+    meaning_of_failure,
+)
 from muster.controllers.objects import (
     has_condition,
     has_finalizer,
@@ -29,14 +37,18 @@ class Tally(Struct):
     """Pods of a Job, counted.
 
     `succeeded` and `failed` are in the counters; the uids of `pending_*` are written down and not yet in
-    them; `new_failed` and `new_succeeded` are those written down by this very count.
+    them; `new_failed` and `new_succeeded` are those written down by this very count.  `ignored` are uids
+    of ended pods that count for nothing, `fail_job` is why one failure fails the whole Job.
     """
 
     succeeded: int = 0
     failed: int = 0
     pending_succeeded: list[str] = []
     pending_failed: list[str] = []
+    ignored: list[str] = []
+    fail_job: str = ""
     done: set[int] = set()
+    failed_indexes: set[int] = set()
     active: list[Object] = []
     ready: int = 0
     terminating: int = 0
@@ -69,7 +81,8 @@ def count(job: Object, pods: Iterable[Object]) -> Tally:
         succeeded=status.get("succeeded") or 0,
         failed=status.get("failed") or 0,
         indexed=is_indexed(job),
-        done=parse_indexes(status.get("completedIndexes"), below=job["spec"].get("completions") or 0),
+        done=indexes_in(job, status.get("completedIndexes")),
+        failed_indexes=indexes_in(job, status.get("failedIndexes")),
     )
     for uid in waiting.get("succeeded") or ():
         if _is_released(by_uid.get(uid)):
@@ -106,8 +119,23 @@ def _count_pod(tally: Tally, job: Object, pod: Object, *, known: bool) -> None:
         tally.pending_succeeded.append(uid_of(pod))
         tally.new_succeeded += 1
     elif is_failed(pod, job):
-        tally.pending_failed.append(uid_of(pod))
-        tally.new_failed += 1
+        _count_failure(tally, job, pod)
+
+
+def _count_failure(tally: Tally, job: Object, pod: Object) -> None:
+    meaning = meaning_of_failure(job, pod)
+    if meaning.action == IGNORE:
+        tally.ignored.append(uid_of(pod))
+        return
+    tally.pending_failed.append(uid_of(pod))
+    tally.new_failed += 1
+    if meaning.action == FAIL_JOB:
+        tally.fail_job = tally.fail_job or meaning.message
+    limit, index = index_limit(job), index_of(pod)
+    if limit is None or index is None:
+        return
+    if meaning.action == FAIL_INDEX or failures_before(pod) >= limit:
+        tally.failed_indexes.add(index)
 
 
 def is_failed(pod: Object, job: Object) -> bool:
@@ -135,7 +163,14 @@ def counted_status(job: Object, tally: Tally) -> dict[str, Any]:
     }
     if tally.indexed:
         status["completedIndexes"] = format_indexes(tally.done) or None
+    if index_limit(job) is not None:
+        status["failedIndexes"] = format_indexes(tally.failed_indexes)
     return status
+
+
+def indexes_in(job: Object, text: str | None) -> set[int]:
+    """Read a list of the Job's indexes; those it does not have are left out."""
+    return parse_indexes(text, below=job["spec"].get("completions") or 0)
 
 
 def parse_indexes(text: str | None, *, below: int) -> set[int]:

@@ -353,3 +353,81 @@ def test_a_failed_index_is_tried_again(cluster: SmallCluster) -> None:
     end(cluster, by_index(cluster, 0), "Failed")
     cluster.run(11)
     assert indexes(cluster) == ["0", "1"]
+
+
+# ── policies ──
+
+
+def fail(cluster: SmallCluster, pod: Object, code: int = 1, **status: Any) -> None:
+    state = {"terminated": {"exitCode": code}}
+    ended = {"phase": "Failed", "containerStatuses": [{"name": "c", "state": state}], **status}
+    cluster.patch(PODS, pod["metadata"]["name"], {"status": ended})
+
+
+DISRUPTED = {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}
+
+
+def test_a_failure_that_is_to_be_ignored_counts_for_nothing_and_is_replaced(cluster: SmallCluster) -> None:
+    rule = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    add_job(cluster, backoffLimit=0, podFailurePolicy={"rules": [rule]})
+    fail(cluster, active(cluster)[0], **DISRUPTED)
+    assert "failed" not in status(cluster)
+    assert len(active(cluster)) == 2
+    assert "finalizers" not in pods(cluster)[0]["metadata"]
+    fail(cluster, active(cluster)[0])
+    assert types(cluster) == ["FailureTarget", "Failed"]
+
+
+def test_a_failure_that_fails_the_job_ends_it_at_once(cluster: SmallCluster) -> None:
+    rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}
+    add_job(cluster, podFailurePolicy={"rules": [rule]})
+    fail(cluster, active(cluster)[0], 1)
+    assert types(cluster) == []
+    name = active(cluster)[0]["metadata"]["name"]
+    fail(cluster, active(cluster)[0], 42)
+    condition = find_condition(cluster.get(JOBS, "j"), "Failed")
+    assert condition is not None
+    assert condition["reason"] == "PodFailurePolicy"
+    assert condition["message"] == (
+        f"Container c for pod default/{name} failed with exit code 42 matching FailJob rule at index 0"
+    )
+
+
+def test_with_a_limit_per_index_the_others_go_on(cluster: SmallCluster) -> None:
+    add_job(cluster, completionMode="Indexed", backoffLimit=2**31 - 1, backoffLimitPerIndex=1)
+    note = "batch.kubernetes.io/job-index-failure-count"
+    assert by_index(cluster, 0)["metadata"]["annotations"][note] == "0"
+    fail(cluster, by_index(cluster, 0))
+    cluster.run(11)
+    assert by_index(cluster, 0)["metadata"]["annotations"][note] == "1"
+    assert status(cluster)["failedIndexes"] == ""
+    fail(cluster, by_index(cluster, 0))
+    cluster.run(60)
+    assert indexes(cluster) == ["1"]
+    assert status(cluster)["failedIndexes"] == "0"
+    end(cluster, by_index(cluster, 1))
+    condition = find_condition(cluster.get(JOBS, "j"), "Failed")
+    assert condition is not None
+    assert (condition["reason"], condition["message"]) == ("FailedIndexes", "Job has failed indexes")
+
+
+def test_more_failed_indexes_than_allowed_end_the_job(cluster: SmallCluster) -> None:
+    limits = {"backoffLimit": 2**31 - 1, "backoffLimitPerIndex": 0, "maxFailedIndexes": 0}
+    add_job(cluster, completionMode="Indexed", parallelism=1, completions=3, **limits)
+    fail(cluster, by_index(cluster, 0))
+    condition = find_condition(cluster.get(JOBS, "j"), "Failed")
+    assert condition is not None
+    assert condition["reason"] == "MaxFailedIndexesExceeded"
+
+
+def test_a_success_policy_completes_the_job_early_and_removes_the_rest(cluster: SmallCluster) -> None:
+    policy = {"rules": [{"succeededIndexes": "0,2", "succeededCount": 1}]}
+    add_job(cluster, completionMode="Indexed", parallelism=3, completions=3, successPolicy=policy)
+    end(cluster, by_index(cluster, 1))
+    assert types(cluster) == []
+    end(cluster, by_index(cluster, 2))
+    condition = find_condition(cluster.get(JOBS, "j"), "Complete")
+    assert condition is not None
+    assert (condition["reason"], condition["message"]) == ("SuccessPolicy", "Matched rules at index 0")
+    assert active(cluster) == []
+    assert "failed" not in status(cluster)
