@@ -5,10 +5,9 @@
 
 from collections.abc import Callable, Iterator
 
-import numpy as np
-
 from muster.apiserver.exchange import Request, Response
 from muster.apiserver.kinds import Kind, Object
+from muster.apiserver.metadata import Chance
 from muster.apiserver.options import DeleteOptions, read_delete_options
 from muster.apiserver.routing import Catalog
 from muster.apiserver.schemas import Record, Schemas
@@ -30,7 +29,7 @@ class Call:
         store: Store,
         catalog: Catalog,
         schemas: Schemas,
-        rng: np.random.Generator,
+        chance: Chance,
         gates: frozenset[str],
         deleter: Deleter,
     ) -> None:
@@ -40,7 +39,7 @@ class Call:
         self.store = store
         self.catalog = catalog
         self.schemas = schemas
-        self.rng = rng
+        self.chance = chance
         self.gates = gates
         self._deleter = deleter
         self.dry_run = False

@@ -15,6 +15,7 @@ from muster.apiserver.kinds import Object
 _SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH = 5
 _GENERATED_LENGTH = 63
+_BLOCK_BYTES = 4096
 _SET_BY_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 
 
@@ -33,31 +34,44 @@ def time_of(text: str) -> int:
     return int(datetime.fromisoformat(text).timestamp())
 
 
-def make_uid(rng: np.random.Generator) -> str:
-    """A random UUID (version 4)."""
-    bits = bytearray(rng.bytes(16))
-    bits[6] = bits[6] & 0x0F | 0x40
-    bits[8] = bits[8] & 0x3F | 0x80
-    text = bits.hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+class Chance:
+    """Uids and name endings from one generator, which is asked for many bytes at a time."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self._block = b""
+        self._at = 0
+
+    def _bytes(self, count: int) -> bytes:
+        if self._at + count > len(self._block):
+            self._block, self._at = self._rng.bytes(_BLOCK_BYTES), 0
+        self._at += count
+        return self._block[self._at - count : self._at]
+
+    def uid(self) -> str:
+        """A random UUID (version 4)."""
+        bits = bytearray(self._bytes(16))
+        bits[6] = bits[6] & 0x0F | 0x40
+        bits[8] = bits[8] & 0x3F | 0x80
+        text = bits.hex()
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+    def name(self, base: str) -> str:
+        """A name from a generateName: cut so that the random end fits."""
+        cut = base[: _GENERATED_LENGTH - _SUFFIX_LENGTH]
+        picks = self._bytes(_SUFFIX_LENGTH)
+        return cut + "".join(_SUFFIX_ALPHABET[pick % len(_SUFFIX_ALPHABET)] for pick in picks)
 
 
-def make_name(base: str, rng: np.random.Generator) -> str:
-    """A name from a generateName: cut so that the random end fits."""
-    cut = base[: _GENERATED_LENGTH - _SUFFIX_LENGTH]
-    picks = rng.integers(0, len(_SUFFIX_ALPHABET), _SUFFIX_LENGTH)
-    return cut + "".join(_SUFFIX_ALPHABET[pick] for pick in picks)
-
-
-def fill_new(metadata: Object, namespace: str, now_s: float, rng: np.random.Generator) -> None:
+def fill_new(metadata: Object, namespace: str, now_s: float, chance: Chance) -> None:
     """Give a new object what only the server may give: uid, time, namespace, a generated name."""
     for name in _SET_BY_SERVER:
         metadata.pop(name, None)
     if namespace:
         metadata["namespace"] = namespace
     if not metadata.get("name") and metadata.get("generateName"):
-        metadata["name"] = make_name(metadata["generateName"], rng)
-    metadata["uid"] = make_uid(rng)
+        metadata["name"] = chance.name(metadata["generateName"])
+    metadata["uid"] = chance.uid()
     metadata["creationTimestamp"] = time_text(now_s)
     metadata.pop("managedFields", None)
 

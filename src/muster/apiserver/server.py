@@ -18,6 +18,7 @@ from muster.apiserver.deleting import delete, delete_collection, delete_object
 from muster.apiserver.documents import Documents
 from muster.apiserver.exchange import Request, Response
 from muster.apiserver.kinds import Handler, Kind, Object, Refused
+from muster.apiserver.metadata import Chance
 from muster.apiserver.options import read_write_options
 from muster.apiserver.patching import copied
 from muster.apiserver.reading import get, list_all
@@ -57,7 +58,7 @@ class ApiServer:
         store: Store | None = None,
         now_s: float = 0.0,
     ) -> None:
-        self.rng = rng
+        self._chance = Chance(rng)
         self.gates = gates
         self.catalog = Catalog(KINDS if catalog is None else catalog)
         self.store = store if store is not None else Store()
@@ -86,7 +87,7 @@ class ApiServer:
             store=self.store,
             catalog=self.catalog,
             schemas=self.schemas,
-            rng=self.rng,
+            chance=self._chance,
             gates=self.gates,
             deleter=delete_object,
         )

@@ -53,7 +53,7 @@ def store_new(call: Call, view: Kind, obj: Object, namespace: str) -> Object:
     strategy.default(obj, call)
     if namespace:
         _admit_namespace(call, kind, namespace, metadata.get("name", ""))
-    fill_new(metadata, namespace, call.now_s, call.rng)
+    fill_new(metadata, namespace, call.now_s, call.chance)
     strategy.prepare_create(obj, call)
     strategy.admit_create(obj, call)
     causes = strategy.validate_create(obj, call)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.unit.apiserver.small_server import MAPS, SmallServer
 
@@ -84,7 +85,7 @@ def test_a_subresource_with_a_handler_is_answered_by_it(server: SmallServer) -> 
                 **{name: getattr(kind, name) for name in kind.__struct_fields__} | {"subresources": (sub,)}
             )
         kinds.append(kind)
-    server.api = ApiServer(server.api.rng, catalog=kinds)
+    server.api = ApiServer(np.random.default_rng(1), catalog=kinds)
     target = {"kind": "Node", "name": "n"}
     path = "/api/v1/namespaces/default/pods/p/binding?dryRun=All"
     response = server.ask("POST", path, {"metadata": {"name": "p"}, "target": target})

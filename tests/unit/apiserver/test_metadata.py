@@ -4,17 +4,23 @@ import uuid
 
 import numpy as np
 
-from muster.apiserver.metadata import fill_new, keep_old, make_name, make_uid, time_of, time_text
+from muster.apiserver.metadata import Chance, fill_new, keep_old, time_of, time_text
+
+
+def chance(seed: int) -> Chance:
+    return Chance(np.random.default_rng(seed))
 
 
 def test_a_uid_is_a_random_uuid_that_the_seed_decides() -> None:
-    first, again = (make_uid(np.random.default_rng(7)) for _ in range(2))
-    assert first == again
-    assert uuid.UUID(first).version == 4
+    first, again = chance(7), chance(7)
+    uids = [first.uid() for _ in range(1_000)]
+    assert uids == [again.uid() for _ in range(1_000)]
+    assert len(set(uids)) == 1_000
+    assert {uuid.UUID(uid).version for uid in uids} == {4}
 
 
 def test_a_generated_name_is_cut_so_that_its_end_fits() -> None:
-    name = make_name("a" * 80, np.random.default_rng(1))
+    name = chance(1).name("a" * 80)
     assert len(name) == 63
     assert name.startswith("a" * 58)
 
@@ -31,7 +37,7 @@ def test_a_new_object_has_nothing_that_only_the_server_may_say() -> None:
         "creationTimestamp": "2020-01-01T00:00:00Z",
         "deletionTimestamp": "t",
     }
-    fill_new(metadata, "n", 1_767_225_600.0, np.random.default_rng(1))
+    fill_new(metadata, "n", 1_767_225_600.0, chance(1))
     assert metadata["uid"] != "mine"
     assert metadata["creationTimestamp"] == "2026-01-01T00:00:00Z"
     assert metadata["namespace"] == "n"
