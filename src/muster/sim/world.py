@@ -78,8 +78,10 @@ class ProductWorld:
 
     def request(self, request: Request) -> Response:
         """Send a request as a user would; what follows from it happens as time goes on."""
+        revision = self.cluster.server.store.revision
         response = self.cluster.request(request, self.now_s)
-        self._due_s = self.now_s
+        if self.cluster.server.store.revision != revision:
+            self._due_s = self.now_s
         return response
 
     def call(self, method: str, path: str, body: Object | None, content_type: str) -> tuple[int, Object]:
