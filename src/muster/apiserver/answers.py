@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from muster.apiserver.calls import Call
 from muster.apiserver.exchange import Request
-from muster.apiserver.kinds import Kind, Object
+from muster.apiserver.kinds import Kind, Object, Refused
 from muster.apiserver.statuses import bad_request, not_acceptable
 
 _ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
@@ -22,7 +22,7 @@ _INCLUDE = ("", "Metadata", "Object", "None")
 
 
 class Form(Struct, frozen=True):
-    """`shape` is object, Table or PartialObjectMetadata; `media` what it is encoded as."""
+    """`shape` is object, Table, PartialObjectMetadata or …List; `media` what it is encoded as."""
 
     shape: str = "object"
     media: str = "application/json"
@@ -66,7 +66,6 @@ def form_of(request: Request, *, streams: bool = False) -> Form:
                 why = f'includeObject: Invalid value: "{include}": must be'
                 why = f"Unable to convert to Table as requested: {why} 'Metadata', 'Object', 'None', or empty"
                 raise bad_request(why)
-            shape = shape.removesuffix("List")
             return Form(shape=shape, media=media, meta_version=given["v"], include=include or "Metadata")
     raise not_acceptable(_ACCEPTED + (_STREAMS if streams else ()), understood=understood)
 
@@ -84,6 +83,8 @@ def shaped(form: Form, call: Call, view: Kind, version: str, answer: Object) -> 
     if form.shape == "object" or answer.get("kind") == "Status":
         return answer
     items = answer["items"] if answer["kind"] == f"{view.kind}List" else None
+    if form.shape != "Table":
+        _check_shape(form, view, is_list=items is not None)
     api_version = f"meta.k8s.io/{form.meta_version}"
     if form.shape == "Table":
         table = table_of(form, call, view, version, [answer] if items is None else items)
@@ -99,6 +100,15 @@ def shaped(form: Form, call: Call, view: Kind, version: str, answer: Object) -> 
         "metadata": answer["metadata"],
         "items": [metadata_of(item, api_version) for item in items],
     }
+
+
+def _check_shape(form: Form, view: Kind, *, is_list: bool) -> None:
+    """Refuse (406) metadata of a list in the form for one object, and the other way about."""
+    if form.shape.endswith("List") != is_list:
+        hub = view.group.partition(".")[0] or "core"
+        found = f"a list (*{hub}.{view.kind}List)" if is_list else f"not a list (*{hub}.{view.kind})"
+        message = f"you requested {form.shape}, but the requested object is {found}"
+        raise Refused(message, code=406, reason="NotAcceptable", details={})
 
 
 def metadata_of(obj: Object, api_version: str) -> Object:

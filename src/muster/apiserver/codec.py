@@ -237,7 +237,7 @@ def _intstr(type_: Scalar, value: Any) -> int | str:
         return value
     is_number = isinstance(value, int | float) and type(value) is not bool
     found = f"number {_number(value)}" if is_number else _found(value)
-    raise DecodeError(f"json: cannot unmarshal {found} into Go value of type int32")
+    raise _Mismatch(found, "int32")
 
 
 def _time(type_: Scalar, value: Any) -> str:

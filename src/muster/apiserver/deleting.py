@@ -86,7 +86,9 @@ def delete_object(
         obj = call.replace(kind, obj, old)
         if stays or metadata["deletionGracePeriodSeconds"] > 0:
             return Response(200, view_of(view, version, obj))
-    last = obj if call.dry_run else call.store.delete(kind, obj, call.now_s)
+    last = obj if graceful else old  # without grace nothing was written before it goes
+    if not call.dry_run:
+        last = call.store.delete(kind, last, call.now_s)
     if kind.returns_deleted or kind.grace_s is not None:
         return Response(200, view_of(view, version, last))
     return Response(200, success(200, details_of(view, name, uid=metadata["uid"])))

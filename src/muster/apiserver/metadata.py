@@ -86,7 +86,8 @@ def keep_old(metadata: Object, old: Object) -> None:
         metadata["generation"] = old["generation"]
     else:
         metadata.pop("generation", None)
-    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
-        if name in old:
-            metadata[name] = old[name]
+    if "deletionTimestamp" in old:
+        metadata["deletionTimestamp"] = old["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in old:
+        metadata.setdefault("deletionGracePeriodSeconds", old["deletionGracePeriodSeconds"])
     metadata["resourceVersion"] = old["resourceVersion"]

@@ -14,7 +14,7 @@ from muster.apiserver.kinds import Cause, Object, Refused
 from muster.apiserver.routing import Route
 from muster.apiserver.schemas import Record
 from muster.apiserver.statuses import bad_request, invalid, not_found
-from muster.apiserver.strategic import PatchError, merge_strategically
+from muster.apiserver.strategic import PatchError, go_text, merge_strategically
 from muster.apiserver.views import view_of
 
 JSON_PATCH = "application/json-patch+json"
@@ -76,17 +76,6 @@ def _merge_strategically(record: Record, current: Object, patch: Any) -> Object:
         return merge_strategically(record, current, patch)
     except PatchError as error:
         raise Refused(str(error), code=500, reason="") from None
-
-
-def go_text(value: Any) -> str:
-    """A JSON value as Go prints it in passing: map[a:1 b:[x y]]."""
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{go_text(item)}' for key, item in sorted(value.items()))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(go_text(item) for item in value)}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "<nil>" if value is None else str(value)
 
 
 def _content_type(call: Call) -> str:

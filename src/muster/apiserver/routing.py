@@ -108,7 +108,7 @@ def _verb(route: Route, method: str, *, watch: bool) -> str:
     if method == "GET":
         if route.sub is not None:
             return "get"
-        if watch or route.watched:
+        if route.watched or (watch and not route.name):
             return "watch"
         return "get" if route.name else "list"
     if method == "POST":

@@ -96,10 +96,10 @@ MODIFIED = "the object has been modified; please apply your changes to the lates
 
 def precondition_failed(kind: Kind, namespace: str, name: str, asked_uid: str, uid: str) -> Refused:
     """409 for a write to an object of another uid."""
-    group = f"{kind.group}/" if kind.group not in ("", "batch", "policy", "scheduling.k8s.io") else ""
+    shelf = "minions" if kind.resource == "nodes" else kind.resource
     place = f"{namespace}/{name}" if namespace else name
     why = (
-        f"StorageError: invalid object, Code: 4, Key: /registry/{group}{kind.resource}/{place}, "
+        f"StorageError: invalid object, Code: 4, Key: /registry/{shelf}/{place}, "
         f"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {asked_uid}, "
         f"UID in object meta: {uid}"
     )

@@ -34,14 +34,14 @@ def _merge_map(type_: Type | None, original: Object, patch: Object) -> Object:
         if directive == "delete":
             return {}
         if directive != "merge":
-            raise PatchError(f"unknown patch type: {directive} in map: {go_map(patch)}")
+            raise PatchError(f"unknown patch type: {directive} in map: {go_text(patch)}")
         patch = rest
     out = _retained(original, patch)
     for key, value in patch.items():
         if key.startswith(_DELETE):
             name = key.removeprefix(_DELETE)
             if isinstance(out.get(name), list):
-                out[name] = [item for item in out[name] if item not in _list_of(value, key)]
+                out[name] = [item for item in out[name] if item not in _list_of(value)]
     for key, value in patch.items():
         if key == _RETAIN or key.startswith((_ORDER, _DELETE)):
             continue
@@ -53,7 +53,7 @@ def _merge_map(type_: Type | None, original: Object, patch: Object) -> Object:
         if key.startswith(_ORDER) and name not in patch and isinstance(out.get(name), list):
             field, _ = _field_of(type_, name)
             merge_key = field.merge_key if field is not None else ""
-            out[name] = _ordered(out[name], _list_of(value, key), out[name], merge_key or "")
+            out[name] = _ordered(out[name], _list_of(value), out[name], merge_key or "")
     return out
 
 
@@ -61,13 +61,14 @@ def _retained(original: Object, patch: Object) -> Object:
     keys = patch.get(_RETAIN)
     if keys is None:
         return dict(original)
-    kept = _list_of(keys, _RETAIN)
+    kept = _list_of(keys)
     return {key: value for key, value in original.items() if key in kept}
 
 
-def _list_of(value: Any, key: str) -> list[Any]:
+def _list_of(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise PatchError(f"invalid patch format of the directive {key}")
+        found = {str: "string", bool: "bool", dict: "map[string]interface {}"}.get(type(value), "int64")
+        raise PatchError(f"expected a []interface {{}}, but received a {found}")
     return value
 
 
@@ -97,8 +98,8 @@ def _merge_entry(
         item = inner.item if isinstance(inner, ListOf) else None
         out[key] = _merge_list(item, old, value, field.merge_key)
         if order is not None:
-            out[key] = _ordered(out[key], _list_of(order, _ORDER + key), old, field.merge_key)
-    else:
+            out[key] = _ordered(out[key], _list_of(order), old, field.merge_key)
+    elif not _has_directive(value):
         out[key] = _without_directives(value)
 
 
@@ -108,20 +109,31 @@ def _without_directives(value: Any) -> Any:
         return {
             key: _without_directives(item)
             for key, item in value.items()
-            if item is not None and not key.startswith("$")
+            if item is not None and not key.startswith("$") and not _has_directive(item)
         }
     if isinstance(value, list):
-        kept = [item for item in value if not (isinstance(item, dict) and _PATCH in item)]
-        return [_without_directives(item) for item in kept]
+        return [_without_directives(item) for item in value if not _has_directive(item)]
     return value
 
 
-def go_map(value: Object) -> str:
-    """A small map as Go prints it."""
-    return f"map[{' '.join(f'{key}:{item}' for key, item in sorted(value.items()))}]"
+def _has_directive(item: Any) -> bool:
+    return isinstance(item, dict) and _PATCH in item
+
+
+def go_text(value: Any) -> str:
+    """A JSON value as Go prints it in passing: map[a:1 b:[x y]]."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{key}:{go_text(item)}' for key, item in sorted(value.items()))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(go_text(item) for item in value)}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "<nil>" if value is None else str(value)
 
 
 def _merge_list(type_: Type | None, original: list[Any], patch: list[Any], merge_key: str) -> list[Any]:
+    if len({isinstance(item, dict) for item in [*original, *patch]}) > 1:
+        raise PatchError(f"list element types are not identical: {go_text([original, patch])}")
     if not any(isinstance(item, dict) for item in patch):
         places = _places(original, "")
         merged = [*original, *(item for item in patch if _identity(item, "") not in places)]
@@ -146,14 +158,12 @@ def _apply_directives(original: list[Any], patch: list[Any], merge_key: str) -> 
     deleted: set[str] = set()
     replaces = False
     for item in patch:
-        if not isinstance(item, dict):
-            raise PatchError("the elements of a list are not of one type")
         directive = item.get(_PATCH)
         if directive == "replace":
             replaces = True
             continue
         if merge_key not in item:
-            raise PatchError(f"map: {go_map(item)} does not contain declared merge key: {merge_key}")
+            raise PatchError(f"map: {go_text(item)} does not contain declared merge key: {merge_key}")
         if directive == "delete":
             deleted.add(_identity(item, merge_key))
         elif directive is None or directive == "merge":

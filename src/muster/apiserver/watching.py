@@ -196,7 +196,7 @@ class StoreWatch(Watch):
             table = table_of(form, self._call, self._view, self._version, [obj], columns=first)
             table["metadata"] = {"resourceVersion": obj["metadata"]["resourceVersion"]}
             return table
-        if form.shape == "PartialObjectMetadata":
+        if form.shape.startswith("PartialObjectMetadata"):
             return metadata_of(obj, f"meta.k8s.io/{form.meta_version}")
         return obj
 

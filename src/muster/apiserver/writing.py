@@ -80,7 +80,7 @@ def update(call: Call, route: Route) -> tuple[int, Object]:
     old = call.store.get(kind, route.namespace, route.name)
     if old is None:
         if view.create_on_update and route.sub is None:
-            return 201, store_new(call, view, obj, route.namespace)
+            return 201, _store_by_update(call, route, obj)
         raise not_found(kind, route.name)
     obj = _to_stored(call, view, kind, obj)
     drop_double_owners(obj["metadata"], call)
@@ -88,6 +88,14 @@ def update(call: Call, route: Route) -> tuple[int, Object]:
     if uid and uid != old["metadata"]["uid"]:
         raise precondition_failed(kind, route.namespace, route.name, uid, old["metadata"]["uid"])
     return 200, store_changed(call, view, obj, old, _sub_name(route))
+
+
+def _store_by_update(call: Call, route: Route, obj: Object) -> Object:
+    """Create what a PUT found missing; the version it names is nothing, a uid cannot be met."""
+    if uid := obj["metadata"].get("uid"):
+        raise precondition_failed(call.catalog.stored(route.kind), route.namespace, route.name, uid, "")
+    obj["metadata"].pop("resourceVersion", None)
+    return store_new(call, route.kind, obj, route.namespace)
 
 
 def patch(call: Call, route: Route) -> tuple[int, Object]:

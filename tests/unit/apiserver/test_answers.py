@@ -37,6 +37,14 @@ def test_metadata_can_be_had_alone(server: SmallServer) -> None:
     assert [item["kind"] for item in listed["items"]] == ["PartialObjectMetadata"] * 2
 
 
+def test_metadata_of_a_list_is_not_that_of_one_object(server: SmallServer) -> None:
+    assert server.refusal("GET", MAPS, accept=METADATA) == (
+        406,
+        "you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)",
+    )
+    assert server.refusal("GET", f"{MAPS}/a", accept=METADATA.replace("Metadata;", "MetadataList;"))[0] == 406
+
+
 def test_a_write_is_answered_in_the_form_asked_for(server: SmallServer) -> None:
     patch = {"metadata": {"labels": {"x": "y"}}}
     answer = server.object("PATCH", f"{MAPS}/a", patch, content=MERGE_PATCH, accept=METADATA)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster.apiserver.gojson import JsonError, parse
+from muster.apiserver.gojson import JsonError, duplicates_of, parse
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,20 @@ def test_names_given_twice_are_remembered_by_object() -> None:
     document = parse(b'{"a": 1, "b": {"c": 1, "c": 2, "c": 3}, "a": 2}')
     assert document.value == {"a": 2, "b": {"c": 3}}
     assert document.twice == {id(document.value): ["a"], id(document.value["b"]): ["c", "c"]}
+
+
+def test_an_untyped_reader_tells_them_with_their_paths() -> None:
+    document = parse(b'{"a": [{"b": 1, "b": 2}], "c": {"d": {"e": 1, "e": 2}}, "c": {"d": {"e": 1, "e": 2}}}')
+    assert duplicates_of(document) == [
+        'duplicate field "c"',
+        'duplicate field "a[0].b"',
+        'duplicate field "c.d.e"',
+    ]
+
+
+def test_a_number_keeps_the_text_it_was_written_in() -> None:
+    (number,) = parse(b"[1e3]").value
+    assert (number, number.text) == (1000, "1e3")
 
 
 def test_text_that_no_utf8_can_hold_becomes_the_replacement_character() -> None:

@@ -108,6 +108,38 @@ def test_a_patch_that_makes_nonsense_is_422(server: SmallServer) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("patch", "why"),
+    [
+        pytest.param({"data": {"k": 5}}, '"map[data:map[k:5]]": cannot convert int64 to string', id="number"),
+        pytest.param({"data": [1]}, "cannot restore map from slice", id="list for a map"),
+        pytest.param({"metadata": 5}, "cannot restore struct from: int64", id="number for an object"),
+        pytest.param({"metadata": {"finalizers": "x"}}, "cannot restore slice from string", id="no list"),
+    ],
+)
+def test_a_strategic_patch_that_makes_nonsense_is_told_as_go_tells_it(
+    server: SmallServer, patch: dict[str, Any], why: str
+) -> None:
+    code, message = server.refusal("PATCH", f"{MAPS}/a", patch, content=STRATEGIC_PATCH)
+    assert code == 422
+    assert message.endswith(why)
+
+
+def test_a_patch_cannot_make_another_kind(server: SmallServer) -> None:
+    message = server.refusal("PATCH", f"{MAPS}/a", {"kind": "Pod"}, content=MERGE_PATCH)[1]
+    assert message.endswith("converting (v1.Pod) to (core.ConfigMap): unknown conversion")
+    message = server.refusal("PATCH", f"{MAPS}/a", {"apiVersion": "v2"}, content=MERGE_PATCH)[1]
+    assert 'no kind "ConfigMap" is registered for version "v2"' in message
+
+
+def test_fields_given_twice_in_a_patch_are_told(server: SmallServer) -> None:
+    body = b'{"data": {"k": "x"}, "data": {"k": "y"}}'
+    response = server.ask("PATCH", f"{MAPS}/a", body, content=MERGE_PATCH)
+    assert response.headers == (("Warning", '299 - "duplicate field \\"data\\""'),)
+    strict = f"{MAPS}/a?fieldValidation=Strict"
+    assert server.refusal("PATCH", strict, body, content=MERGE_PATCH)[0] == 422
+
+
 def test_a_patch_with_an_old_version_is_409(server: SmallServer) -> None:
     patch = {"metadata": {"resourceVersion": "1"}, "data": {"k": "x"}}
     assert server.refusal("PATCH", f"{MAPS}/a", patch, content=MERGE_PATCH)[0] == 409

@@ -33,6 +33,11 @@ def test_the_old_watch_form_is_known() -> None:
     assert verb_of(found, "GET", watch=False) == "watch"
 
 
+def test_one_object_is_not_watched_by_its_own_path() -> None:
+    assert verb_of(route("/api/v1/namespaces/n/pods/p"), "GET", watch=True) == "get"
+    assert verb_of(route("/api/v1/namespaces/n/pods"), "GET", watch=True) == "watch"
+
+
 def test_a_path_of_a_group_that_is_not_served_is_nobodys() -> None:
     assert CATALOG.route(["apis", "nope.example.com", "v1", "things"]) is None
 

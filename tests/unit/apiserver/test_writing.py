@@ -125,6 +125,27 @@ def test_a_put_creates_only_where_the_kind_says_so(server: SmallServer) -> None:
     assert server.ask("PUT", f"{LEASES}/l", {"metadata": {"name": "l"}}).status == 201
 
 
+def test_a_put_that_creates_cannot_meet_a_uid(server: SmallServer) -> None:
+    code, message = server.refusal("PUT", f"{LEASES}/l", {"metadata": {"name": "l", "uid": "u"}})
+    assert code == 409
+    assert message.endswith("UID in precondition: u, UID in object meta: ")
+
+
+def test_an_owner_is_kept_once(server: SmallServer) -> None:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
+    other = {**owner, "name": "q"}
+    body = {"metadata": {"name": "a", "ownerReferences": [owner, owner, other]}}
+    response = server.ask("POST", MAPS, body)
+    assert response.object is not None
+    assert response.object["metadata"]["ownerReferences"] == [owner, other]
+    assert "duplicate UID(s) observed: u" in response.headers[0][1]
+
+
+def test_a_version_that_is_no_number_is_a_fault(server: SmallServer) -> None:
+    server.create_map("a")
+    assert server.refusal("PUT", f"{MAPS}/a", {"metadata": {"name": "a", "resourceVersion": "x"}})[0] == 500
+
+
 def test_status_is_written_through_its_own_path_only(server: SmallServer) -> None:
     pod = server.create_pod("p")
     changed = {**copied(pod), "status": {"phase": "Running"}}
