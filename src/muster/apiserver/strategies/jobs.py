@@ -84,10 +84,9 @@ class JobStrategy(BaseStrategy):
                 meta["labels"] = dict(spec["template"]["metadata"]["labels"])
 
     def prepare_update(self, obj: Object, old: Object, sub: str, cluster: Cluster) -> None:
-        if not sub:
-            _complete_selector(obj["spec"], old["spec"])
-            if "WorkloadWithJob" not in cluster.gates and old["spec"].get("scheduling") is None:
-                obj["spec"].pop("scheduling", None)
+        gated = "WorkloadWithJob" not in cluster.gates and old["spec"].get("scheduling") is None
+        if not sub and gated:
+            obj["spec"].pop("scheduling", None)
         super().prepare_update(obj, old, sub, cluster)
 
     def validate_object(self, obj: Object, cluster: Cluster) -> list[Cause]:
@@ -146,15 +145,6 @@ def _generate_selector(spec: Object, meta: Object) -> None:
     selector = spec.get("selector") or {}
     matched = {**mapping(selector, "matchLabels"), "batch.kubernetes.io/controller-uid": uid}
     spec["selector"] = {**selector, "matchLabels": matched}
-
-
-def _complete_selector(spec: Object, before: Object) -> None:
-    """A PUT without what was generated means what is stored."""
-    if spec.get("selector") is None:
-        keep_from(spec, before, "selector")
-    template, stored = spec["template"], mapping(mapping(before, "template"), "metadata")
-    if not mapping(template, "metadata") and stored:
-        template["metadata"] = stored
 
 
 def _validate_completions(spec: Object, before: Object) -> list[Cause]:

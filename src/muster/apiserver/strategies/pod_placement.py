@@ -135,6 +135,7 @@ def _validate_pod_term(path: str, term: Object) -> list[Cause]:
         found += invalid_each(f"{path}.namespace", name, dns_label(str(name)))
     found += _validate_keys(path, "matchLabelKeys", term)
     found += _validate_keys(path, "mismatchLabelKeys", term)
+    found += _validate_keys_apart(path, term)
     avoided = set(items(term, "mismatchLabelKeys"))
     found += [
         invalid(f"{path}.matchLabelKeys[{index}]", key, "exists in both matchLabelKeys and mismatchLabelKeys")
@@ -152,6 +153,25 @@ def _validate_keys(path: str, field: str, term: Object) -> list[Cause]:
     for index, key in enumerate(keys):
         found += invalid_each(f"{path}.{field}[{index}]", key, label_key(str(key)))
     return found
+
+
+def _validate_keys_apart(path: str, term: Object) -> list[Cause]:
+    """A key is matched by the pod's own value or by the selector; what merging added does not count."""
+    selector = mapping(term, "labelSelector")
+    merged: set[str] = set()
+    selected = set(mapping(selector, "matchLabels"))
+    for requirement in items(selector, "matchExpressions"):
+        key = text(requirement, "key")
+        own = requirement.get("operator") == "In" and len(items(requirement, "values")) == 1
+        if own and key not in merged:
+            merged.add(key)
+        else:
+            selected.add(key)
+    return [
+        invalid(f"{path}[{index}]", key, "exists in both matchLabelKeys and labelSelector")
+        for index, key in enumerate(items(term, "matchLabelKeys"))
+        if key in selected
+    ]
 
 
 def _validate_topology_key(path: str, key: str) -> list[Cause]:
@@ -210,6 +230,7 @@ def validate_spread(path: str, constraints: list[Object]) -> list[Cause]:
             if policy is not None and policy not in _POLICIES:
                 found.append(not_supported(f"{here}.{key}", policy, _POLICIES))
         found += _validate_keys(here, "matchLabelKeys", constraint)
+        found += _validate_keys_apart(here, constraint)
         found += validate_selector(f"{here}.labelSelector", constraint.get("labelSelector"))
     return found
 

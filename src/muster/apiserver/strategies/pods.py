@@ -76,6 +76,7 @@ class PodStrategy(BaseStrategy):
         else:
             _drop_gated(obj["spec"], old["spec"], cluster)
             _tolerate_lost_nodes(obj["spec"])
+            _keep_priority(obj["spec"], old["spec"])
             if (
                 obj["spec"]["terminationGracePeriodSeconds"] < 0
                 and old["spec"].get("terminationGracePeriodSeconds") == 1
@@ -154,6 +155,13 @@ def _drop_gated(spec: Object, old: Object, cluster: Cluster) -> None:
         spec.pop("schedulingGroup", None)
     if old.get("evictionResponders") is None:
         spec.pop("evictionResponders", None)
+
+
+def _keep_priority(spec: Object, old: Object) -> None:
+    """What admission filled in at creation need not be sent again."""
+    for key in ("priority", "preemptionPolicy"):
+        if spec.get(key) is None:
+            keep_from(spec, old, key)
 
 
 def _tolerate_lost_nodes(spec: Object) -> None:

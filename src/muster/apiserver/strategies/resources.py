@@ -6,7 +6,7 @@ Quantities are canonical text when they come here; `api/quantity.py` turns them 
 import re
 from collections.abc import Iterable
 
-from muster.api.quantity import parse_quantity
+from muster.api.quantity import format_amount, parse_quantity
 from muster.apiserver.kinds import Cause, Object
 from muster.apiserver.strategies.fields import (
     AT_LEAST_0,
@@ -212,7 +212,9 @@ def validate_pod_resources(path: str, spec: Object) -> list[Cause]:
     sums = container_sums(spec)
     for name, value in requests.items():
         if name in sums and amount(value) < sums[name]:
-            detail = f"must be greater than or equal to aggregate container requests of {_shown(sums[name])}"
+            detail = (
+                f"must be greater than or equal to aggregate container requests of {_shown(name, sums[name])}"
+            )
             found.append(invalid(f"{path}.requests[{name}]", str(value), detail))
     return found
 
@@ -248,9 +250,9 @@ def _add(sums: dict[str, int], asked: dict[str, int]) -> None:
         sums[name] = sums.get(name, 0) + value
 
 
-def _shown(thousandths: int) -> str:
+def _shown(name: str, thousandths: int) -> str:
     whole, rest = divmod(thousandths, 1000)
-    return f"{thousandths}m" if rest else str(whole)
+    return f"{thousandths}m" if rest else str(whole) if name == CPU else format_amount(name, whole)
 
 
 def default_requests(resources: Object) -> None:
@@ -274,7 +276,7 @@ def default_pod_requests(spec: Object) -> None:
     for name in limits:
         if name in requests or not (name in (CPU, MEMORY) or is_huge(name)):
             continue
-        requests[name] = _shown(sums[name]) if name in sums and not is_huge(name) else limits[name]
+        requests[name] = _shown(name, sums[name]) if name in sums and not is_huge(name) else limits[name]
     resources["requests"] = requests
 
 

@@ -128,13 +128,17 @@ def test_scheduling_needs_its_gate() -> None:
     assert "scheduling" not in job(server, scheduling={"schedulingPolicy": {"basic": {}}})["spec"]
 
 
-def test_a_put_without_what_was_generated_means_what_is_stored() -> None:
+def test_a_put_says_again_what_was_generated() -> None:
     server = FullServer()
-    made = job(server)
-    body = {"metadata": {"name": "j"}, "spec": {"template": TEMPLATE, "suspend": True}}
-    stored = server.object("PUT", f"{JOBS}/j", body)
-    assert stored["spec"]["selector"] == made["spec"]["selector"]
-    assert stored["spec"]["suspend"] is True
+    job(server)
+    body = {"metadata": {"name": "j"}, "spec": {"template": TEMPLATE}}
+    found = server.faults("PUT", f"{JOBS}/j", body)
+    assert [fault.split(":")[0] for fault in found] == [
+        "spec.selector",
+        "spec.template.metadata.labels",
+        "spec.selector",
+        "spec.template",
+    ]
 
 
 def test_a_deletion_that_leaves_the_pods_says_so() -> None:

@@ -110,6 +110,15 @@ def test_label_keys_need_a_selector_and_cannot_be_both() -> None:
     ]
 
 
+def test_a_key_is_matched_by_the_pod_or_by_the_selector() -> None:
+    selector = {"matchLabels": {"x": "1"}}
+    assert pod_term(labelSelector=selector, matchLabelKeys=["x"]) == [
+        'Invalid value: "x": exists in both matchLabelKeys and labelSelector'
+    ]
+    merged = {"matchExpressions": [{"key": "x", "operator": "In", "values": ["1"]}]}
+    assert pod_term(labelSelector=merged, matchLabelKeys=["x"]) == []
+
+
 def test_a_weight_is_from_one_to_a_hundred() -> None:
     preferred = [{"weight": 101, "podAffinityTerm": {"topologyKey": "z"}}]
     found = placement.validate_affinity("a", {"podAntiAffinity": {placement.PREFERRED: preferred}})

@@ -192,6 +192,15 @@ def test_an_unready_pod_goes_while_enough_others_are_healthy() -> None:
     assert evict(server).status == 201
 
 
+def test_a_budget_may_let_every_unready_pod_go() -> None:
+    server = FullServer()
+    running(server, "p", ready=False)
+    budget(server, disruptionsAllowed=0, desiredHealthy=2)
+    assert evict(server).status == 429
+    server.change(BUDGETS, "d", spec={"unhealthyPodEvictionPolicy": "AlwaysAllow"})
+    assert evict(server).status == 201
+
+
 def test_a_pending_pod_ignores_budgets_and_a_dry_eviction_deletes_nothing() -> None:
     server = FullServer()
     server.pod("p", {"app": "a"})

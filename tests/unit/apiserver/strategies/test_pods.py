@@ -36,6 +36,14 @@ def test_a_pod_stays_five_minutes_on_a_lost_node_unless_it_says_otherwise() -> N
     assert server.pod("q", tolerations=everything)["spec"]["tolerations"] == everything
 
 
+def test_a_put_need_not_say_what_admission_filled_in() -> None:
+    server = FullServer()
+    server.pod("p")
+    body = {"metadata": {"name": "p", "labels": {"a": "b"}}, "spec": {"containers": [CONTAINER]}}
+    put = server.object("PUT", f"{PODS}/p", body)
+    assert (put["spec"]["priority"], put["metadata"]["generation"]) == (0, 1)
+
+
 def test_a_negative_grace_is_one_second() -> None:
     pod = FullServer().pod("p", terminationGracePeriodSeconds=-1)
     assert pod["spec"]["terminationGracePeriodSeconds"] == 1

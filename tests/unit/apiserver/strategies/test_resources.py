@@ -148,6 +148,13 @@ def test_a_pods_limit_is_filled_from_what_its_containers_ask() -> None:
     assert spec["resources"]["requests"] == {"cpu": "500m"}
 
 
+def test_bytes_stay_readable_when_they_are_added_up() -> None:
+    asking = container(requests={"memory": "512Mi"})
+    spec: Object = {"resources": {"limits": {"memory": "2Gi"}}, "containers": [asking, asking]}
+    resources.default_pod_requests(spec)
+    assert spec["resources"]["requests"] == {"memory": "1Gi"}
+
+
 def test_a_node_offers_whole_devices() -> None:
     found = resources.validate_node_amounts("c", {"x.y/z": "1500m", "cpu": "-1", "memory": "0"})
     assert [c.field for c in found] == ["c.cpu", "c.x.y/z"]
