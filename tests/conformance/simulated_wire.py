@@ -9,7 +9,7 @@ import urllib.parse
 from collections import deque
 
 from tests.conformance.replay import Stream, WireAnswer, WireRequest
-from tests.conformance.simulation import REQUEST_S, SimulatedCluster
+from tests.conformance.simulation import SimulatedCluster
 
 from muster.apiserver.exchange import Request, Response, Watch
 
@@ -25,12 +25,12 @@ class SimulatedWire:
 
     def send(self, request: WireRequest) -> WireAnswer:
         answer = _answer_of(self._exchange(request))
-        self.sleep(REQUEST_S)
+        self.cluster.pass_request()
         return answer
 
     def watch(self, request: WireRequest) -> Stream:
         response = self._exchange(request)
-        self.sleep(REQUEST_S)
+        self.cluster.pass_request()
         return SimulatedStream(self.cluster, response)
 
     def sleep(self, seconds: float) -> None:

@@ -5,8 +5,10 @@ told with the command that replays it.  Exit code 1 if there was one.
 """
 
 import json
-import sys
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,6 +26,9 @@ def simulate(
     until_event: Annotated[
         int | None, typer.Option(metavar="N", help="Stop after this step, as a violation names it.")
     ] = None,
+    processes: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many seeds are played side by side.")
+    ] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line a seed.")] = False,
 ) -> None:
     """Play random gangs on a simulated cluster and check every promise after every step."""
@@ -41,21 +46,28 @@ def simulate(
             hint=f"one of {', '.join(sorted(SCENARIOS))}",
         )
     reports = []
-    for number in range(seed, seed + seeds):
-        report = run_seed(number, scenario, until_event=until_event)
+    numbers = range(seed, seed + seeds)
+    for report in _played(numbers, partial(run_seed, scenario=scenario, until_event=until_event), processes):
         reports.append(report)
         if as_json:
             print(msgspec.json.encode(report).decode(), flush=True)
         elif report.violation:
-            print(f"seed {number}: {report.violation}\n  replay: {report.replay}", flush=True)
-        elif seeds > 1 and sys.stderr.isatty():
-            print(f"\r{len(reports)} of {seeds} seeds", end="", file=sys.stderr, flush=True)
+            print(f"seed {report.seed}: {report.violation}\n  replay: {report.replay}", flush=True)
     lacking = missing(_counts_of(reports), REQUIRED) if seeds >= COVERAGE_SEEDS_MIN else []
     if not as_json:
         _print_summary(reports, lacking)
     elif lacking:
         print(json.dumps({"neverHappened": lacking}))
     raise typer.Exit(1 if lacking or any(report.violation for report in reports) else 0)
+
+
+def _played(numbers: Iterable[int], play: "Callable[[int], Report]", processes: int) -> "Iterator[Report]":
+    """The report of each seed, in order of seeds."""
+    if processes == 1:
+        yield from map(play, numbers)
+        return
+    with ProcessPoolExecutor(processes) as pool:
+        yield from pool.map(play, numbers)
 
 
 def _print_summary(reports: "list[Report]", lacking: list[str]) -> None:

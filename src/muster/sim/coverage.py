@@ -57,6 +57,8 @@ class Coverage:
         self._gated: set[str] = set()
         self._lowered: set[str] = set()
         self._whole: set[str] = set()
+        self._bound_at_first: dict[str, int] = {}
+        self._counted: set[tuple[str, str]] = set()
         self._waited: dict[str, float] = {}
 
     def count(self, name: str) -> None:
@@ -99,22 +101,27 @@ class Coverage:
         if is_leaving(group) and not (before and is_leaving(before)) and bound:
             self.count("group deleted while its pods run")
         if minimum is None:
-            if bound and waiting:
-                self.count("basic group placed in part")
+            self._count_once(uid, "basic group placed in part", when=bool(bound and waiting))
             return
         if before and (min_count_of(before) or 0) > minimum and uid not in self._whole:
             self._lowered.add(uid)
         if waiting and bound + waiting < minimum:
             self._gated.add(uid)
         condition = condition_of(group, "PodGroupInitiallyScheduled")
-        if condition is not None and condition["status"] == "False" and uid not in self._refused:
+        if condition is not None and condition["status"] == "False":
             self._refused.add(uid)
-            self.count("gang refused")
+            self._count_once(uid, "gang refused", when=True)
         if bound >= minimum and uid not in self._whole:
             self._whole.add(uid)
+            self._bound_at_first[uid] = bound
             self._count_placed(uid)
-        elif uid in self._whole and waiting and bound:
-            self.counts["gang member placed later"] += 1
+        self._count_once(uid, "gang member placed later", when=bound > self._bound_at_first.get(uid, bound))
+
+    def _count_once(self, uid: str, name: str, *, when: bool) -> None:
+        """Count what a group may go through many times only the first time."""
+        if when and (uid, name) not in self._counted:
+            self._counted.add((uid, name))
+            self.count(name)
 
     def _count_placed(self, uid: str) -> None:
         self.count("gang placed after refusal" if uid in self._refused else "gang placed at once")
