@@ -64,9 +64,7 @@ class PluginError(MusterError):
     """A plugin raised instead of answering."""
 
     def __init__(self, *, plugin: str, point: str, entity: str, error: Exception) -> None:
-        super().__init__(
-            f"plugin {plugin!r} raised at {point} for {entity}: {type(error).__name__}: {error}"
-        )
+        super().__init__(f"plugin {plugin!r} raised at {point} for {entity}: {type(error).__name__}: {error}")
         self.plugin = plugin
         self.point = point
         self.entity = entity
