@@ -99,7 +99,7 @@ class LeaderElector:
         while True:
             await self._pause(RETRY_S)
             # Others may take the lease LEASE_S after the last renewal: by then nothing of ours may go out.
-            if self._left_s() > 0.0 and (await self._try() or (self.leads and self._left_s() > 0.0)):
+            if await self._try() or (self.leads and self._left_s() > 0.0):
                 continue
             taken = f"{self.holder} took it" if not self.leads else "it could not be renewed in time"
             log.error("lease %s/%s is lost: %s", self.namespace, self.name, taken)

@@ -1,7 +1,7 @@
 """What the client sends, and which exception each kind of answer becomes."""
 
 import ssl
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import aiohttp
 import pytest
@@ -9,7 +9,7 @@ from aiohttp import web
 from tests.unit.runtime.in_process import PairConnector, client_of, status
 
 from muster.base.errors import ApiError, ConfigError, Conflict, Expired, Unavailable
-from muster.runtime.client import NOT_SENT
+from muster.runtime.client import NOT_SENT, _lines_of
 from muster.runtime.credentials import Secret, Token
 
 
@@ -198,6 +198,19 @@ async def test_a_stream_is_cut_into_lines_wherever_its_pieces_end() -> None:
     async with client_of(handler) as client, client.lines("/x", {"watch": "true"}) as batches:
         lines = [line async for batch in batches for line in batch]
     assert lines == [b"one", b"two", long, b"last"]
+
+
+async def test_a_line_is_put_together_from_pieces_without_an_end() -> None:
+    class Content:
+        async def iter_any(self) -> AsyncIterator[bytes]:
+            for piece in (b"a", b"b", b"c\nd", b"e\n"):
+                yield piece
+
+    class Response:
+        content = Content()
+
+    lines = [line async for batch in _lines_of(Response()) for line in batch]  # type: ignore[arg-type]
+    assert lines == [b"abc", b"de"]
 
 
 async def test_a_stream_that_is_refused_raises_as_a_call_does() -> None:

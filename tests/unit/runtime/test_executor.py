@@ -23,7 +23,7 @@ from muster.framework.ports import (
     WriteFailed,
 )
 from muster.runtime.client import NOT_SENT, Answer
-from muster.runtime.executor import EVENT_PATIENCE_S, TRIES, Executor
+from muster.runtime.executor import EVENT_CALLS_MAX, EVENT_PATIENCE_S, TRIES, Executor
 
 Reply = bytes | Exception
 
@@ -222,6 +222,12 @@ async def test_events_wait_while_a_binding_is_on_the_wire() -> None:
     bench.api.gate.set()
     await bench.executor._idle.wait()
     assert bench.executor.counts.events_written == 1
+
+
+async def test_events_take_a_few_connections_only() -> None:
+    bench = Bench()
+    await bench.perform(*(event(f"p{number}") for number in range(3 * EVENT_CALLS_MAX)))
+    assert bench.api.most_in_flight == EVENT_CALLS_MAX
 
 
 async def test_events_do_not_wait_for_ever() -> None:

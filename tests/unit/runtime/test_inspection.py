@@ -167,6 +167,12 @@ async def test_kube_scheduler_is_a_rival_for_the_default_name() -> None:
     assert "kube-scheduler is running (cp_1)" in missing(await cluster.inspect("default-scheduler"))[0]
 
 
+async def test_a_kube_scheduler_that_gave_its_lease_back_is_no_rival() -> None:
+    cluster = FakeCluster()
+    cluster.leases["kube-scheduler"] = {"holderIdentity": "", "renewTime": NOW, "leaseDurationSeconds": 15}
+    assert missing(await cluster.inspect("default-scheduler")) == []
+
+
 async def test_somebody_who_binds_without_a_lease_is_a_rival() -> None:
     cluster = FakeCluster()
     event = {"eventTime": "2027-01-15T07:59:50.000000Z", "reportingController": "muster"}

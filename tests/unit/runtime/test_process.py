@@ -172,6 +172,23 @@ async def test_without_election_no_lease_is_touched(cluster: FakeCluster) -> Non
     assert cluster.leases == {}
 
 
+def test_a_standby_in_sync_decides_nothing_until_it_leads(cluster: FakeCluster) -> None:
+    process = cluster.process()
+    for watch in process._watches:
+        watch.synced = True
+    process._begin_when_ready()
+    assert process._loop.backlog == 0
+    process._start_leading()
+    assert process._loop.backlog == 1
+
+
+def test_a_leader_decides_nothing_until_everything_is_listed(cluster: FakeCluster) -> None:
+    process = cluster.process()
+    process._start_leading()
+    assert process._loop.backlog == 0
+    assert process._check_sync() == "not listed yet: nodes, podgroups, pods"
+
+
 async def test_a_cluster_without_pod_groups_is_refused_with_a_hint(cluster: FakeCluster) -> None:
     cluster.unserved.add(GROUPS.path)
     with pytest.raises(ConfigError, match="does not serve /apis/scheduling") as caught:
