@@ -33,7 +33,7 @@ from muster.controllers.namespace import NamespaceDeletion
 from muster.controllers.node_lifecycle import NodeLifecycle
 from muster.controllers.objects import node_of, uid_of
 from muster.controllers.pod_garbage import PodGarbage
-from muster.controllers.ports import PODS, Ask, Controller, Seen, Wake
+from muster.controllers.ports import PODS, Ask, Controller, Kind, Seen, Wake
 from muster.controllers.protection import GroupProtection
 from muster.controllers.taint_eviction import TaintEviction
 from muster.framework.ports import Event, Synced, TimeReached
@@ -114,6 +114,7 @@ class EmbeddedCluster:
         self.unreadable: dict[str, str] = {}  # objects no scheduler could be told of, and why
         self._controllers = tuple(controllers)
         self._controller_wake_s: list[float | None] = [None for _ in self._controllers]
+        self._told_of: dict[Kind, tuple[int, ...]] = {}
         self._view = StoreView(server.store, server.catalog)
         self._revision = 0
         self._work: deque[_Item] = deque()
@@ -199,8 +200,18 @@ class EmbeddedCluster:
             event = self._event_of(change.seen)
             for loopback in interested if event is not None else ():
                 self._deliver(loopback, event, now_s)  # type: ignore[arg-type]
-        for index, controller in enumerate(self._controllers):
-            self._obey(index, controller.seen(change.seen, self._view, now_s), now_s)
+        for index in self._controllers_told_of(change.seen.kind):
+            asks = self._controllers[index].seen(change.seen, self._view, now_s)
+            self._obey(index, asks, now_s)
+
+    def _controllers_told_of(self, kind: Kind) -> tuple[int, ...]:
+        """Who wants to know of changes of this kind, in order."""
+        known = self._told_of.get(kind)
+        if known is None:
+            wanting = enumerate(controller.kinds for controller in self._controllers)
+            known = tuple(index for index, kinds in wanting if kinds is None or kind in kinds)
+            self._told_of[kind] = known
+        return known
 
     def _deliver(self, loopback: Loopback, event: Event, now_s: float) -> None:
         for effect in loopback.deliver(event, now_s):

@@ -37,6 +37,7 @@ class DisruptionStatus(Reconciler):
     """Keeps the status of budgets; a key is a budget's namespace and name."""
 
     name = "disruption-controller"
+    kinds = (DISRUPTION_BUDGETS, PODS)
 
     def keys_of(self, change: Seen, view: View) -> Iterable[Key]:
         if change.kind == DISRUPTION_BUDGETS:

@@ -13,9 +13,10 @@ class EventExpiry(Reconciler):
     """Deletes old Events; a key is an Event's namespace and name."""
 
     name = "event-expiry"
+    kinds = (EVENTS,)
 
     def keys_of(self, change: Seen, view: View) -> Iterable[Key]:
-        if change.kind == EVENTS and change.after is not None:
+        if change.after is not None:
             return ((namespace_of(change.after), name_of(change.after)),)
         return ()
 

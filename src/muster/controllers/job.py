@@ -94,6 +94,7 @@ class Jobs(Reconciler):
     """Runs Jobs; a key is ("job", namespace, name), or ("pod", namespace, name) of a pod without its Job."""
 
     name = "job-controller"
+    kinds = (JOBS, PODS, WORKLOADS, POD_GROUPS)
 
     def __init__(self) -> None:
         super().__init__()

@@ -6,6 +6,7 @@ node cannot hold, as real ones do.  A phase or start time that a client has set 
 `muster.dev/kubelet: stopped` has a silent kubelet (`muster node stop`); `node_lifecycle.py` notices.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -42,6 +43,7 @@ STOP_SECONDS = "muster.dev/stop-seconds"
 LEASE_NAMESPACE = "kube-node-lease"
 HEARTBEAT_S = 10.0
 LEASE_S = 40
+_PARTS = 10  # nodes that come together renew their leases at so many different times
 _KILLED = 143  # 128 + SIGTERM
 
 _HEALTHY = (
@@ -56,11 +58,13 @@ class Kubelets(Reconciler):
     """All the kubelets; a key is ("node", name) or ("pod", namespace, name)."""
 
     name = "kubelet"
+    kinds = (NODES, PODS)
 
     def __init__(self, *, heartbeat_s: float = HEARTBEAT_S) -> None:
         super().__init__()
         self._heartbeat_s = heartbeat_s
         self._renewed_s: dict[str, float] = {}
+        self._spread = itertools.cycle(part / _PARTS for part in range(_PARTS))
         self._started_s: dict[str, float] = {}
         self._rooms = NodeRooms()
 
@@ -109,7 +113,10 @@ class Kubelets(Reconciler):
         """Renew the lease when its time has come, and report ready where nobody says otherwise."""
         name = name_of(node)
         renewed_s = self._renewed_s.get(name)
-        if renewed_s is None or renewed_s + self._heartbeat_s <= now_s:
+        if renewed_s is None:
+            self._renewed_s[name] = renewed_s = now_s - self._heartbeat_s * next(self._spread)
+            yield _lease_write(node, view, now_s)
+        elif renewed_s + self._heartbeat_s <= now_s:
             self._renewed_s[name] = renewed_s = now_s
             yield _lease_write(node, view, now_s)
         ready = find_condition(node, "Ready")

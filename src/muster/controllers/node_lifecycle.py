@@ -46,6 +46,7 @@ class NodeLifecycle(Reconciler):
     """Watches over nodes; a key is a node's name."""
 
     name = "node-controller"
+    kinds = (NODES,)
 
     def __init__(self, *, silence_s: float = SILENCE_S) -> None:
         super().__init__()
@@ -53,8 +54,6 @@ class NodeLifecycle(Reconciler):
         self._first_seen_s: dict[str, float] = {}
 
     def keys_of(self, change: Seen, view: View) -> Iterable[Key]:
-        if change.kind != NODES:
-            return ()
         if change.after is None:
             self._first_seen_s.pop(name_of(change.object), None)
             return ()

@@ -26,6 +26,7 @@ class PodGarbage(Reconciler):
     """Removes pods that nobody else can; a key is a pod's namespace and name."""
 
     name = "pod-garbage-collector"
+    kinds = (NODES, PODS)
 
     def __init__(self) -> None:
         super().__init__()

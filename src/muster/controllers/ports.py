@@ -117,6 +117,11 @@ class Controller(Protocol):
 
     name: str
 
+    @property
+    def kinds(self) -> tuple[Kind, ...] | None:
+        """The kinds whose changes it is told of; None for all."""
+        ...
+
     def seen(self, change: Seen, view: View, now_s: float) -> Iterable[Ask]:
         """React to one change."""
         ...

@@ -27,6 +27,7 @@ class GroupProtection(Reconciler):
     """Takes the finalizer off groups that may go; a key is a group's namespace and name."""
 
     name = "podgroup-protection-controller"
+    kinds = (POD_GROUPS, PODS)
 
     def keys_of(self, change: Seen, view: View) -> Iterable[Key]:
         if change.kind == POD_GROUPS and change.after is not None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from muster.controllers.objects import event
-from muster.controllers.ports import EVENTS, Ask, Object, Seen, View, Wake, Write
+from muster.controllers.ports import EVENTS, Ask, Kind, Object, Seen, View, Wake, Write
 
 Key = tuple[str, ...]
 
@@ -75,6 +75,7 @@ class Reconciler:
     """Base of the controllers; serves `ports.Controller`."""
 
     name = "reconciler"
+    kinds: tuple[Kind, ...] | None = None
 
     def __init__(self) -> None:
         self._keys = DueKeys()

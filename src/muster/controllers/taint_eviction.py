@@ -23,6 +23,7 @@ class TaintEviction(Reconciler):
     """Evicts what a node no longer bears; a key is a pod's namespace and name."""
 
     name = "taint-eviction-controller"
+    kinds = (NODES, PODS)
 
     def __init__(self) -> None:
         super().__init__()

@@ -9,7 +9,7 @@ from tests.unit.controllers.small_cluster import START_S, SmallServer
 from muster.api.meta import Condition
 from muster.apiserver.exchange import Request
 from muster.assembly.embedded import EmbeddedCluster, build_controllers
-from muster.controllers.ports import NODES, PODS, Ask, Seen, View, Wake, Write
+from muster.controllers.ports import NODES, PODS, Ask, Kind, Seen, View, Wake, Write
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import (
     BindDone,
@@ -53,6 +53,7 @@ class Scripted:
     """A controller that notes changes and refusals, and answers as it is told."""
 
     name = "scripted"
+    kinds: tuple[Kind, ...] | None = None
 
     def __init__(self) -> None:
         self.seen_names: list[str] = []
@@ -276,6 +277,17 @@ def test_a_refused_write_is_told_to_who_asked() -> None:
     fixture.settle()
     assert controller.refused == [(write, 404, "ghost not found")]
     assert other.refused == []
+
+
+def test_a_controller_is_told_of_its_kinds_only() -> None:
+    controller, other = Scripted(), Scripted()
+    controller.kinds = (PODS,)
+    fixture = Fixture(controllers=[controller, other])
+    fixture.node("n1")
+    fixture.pod("p")
+    fixture.settle()
+    assert controller.seen_names == ["p"]
+    assert other.seen_names == ["n1", "p"]
 
 
 def test_the_earliest_wish_of_a_controller_stands() -> None:

@@ -63,6 +63,18 @@ def test_the_lease_is_renewed_every_ten_seconds(cluster: SmallCluster) -> None:
     assert renewed() > first
 
 
+def test_nodes_that_come_together_do_not_all_renew_at_once(cluster: SmallCluster) -> None:
+    for number in range(2, 21):
+        add_node(cluster, f"n{number}")
+    renewals = []
+    for _ in range(10):
+        before = len(cluster.server.requests)
+        cluster.run(1)
+        renewals.append(sum("leases" in request.path for request in cluster.server.requests[before:]))
+    assert max(renewals) == 2
+    assert sum(renewals) == 20
+
+
 def test_what_a_client_says_of_a_node_stays(cluster: SmallCluster) -> None:
     conditions = [{"type": "Ready", "status": "False", "reason": "Mine"}]
     cluster.create(NODES, "n2", namespace="", spec={}, status={"conditions": conditions})
