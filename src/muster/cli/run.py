@@ -3,6 +3,7 @@
 Reads the options and hands them to `runtime/process.py`; what it says goes to stderr, a line an event.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,7 +31,7 @@ def run(
         typer.Option(metavar="NAME", help="Whose pods to schedule; repeatable.  [default: muster]"),
     ] = None,
     config: Annotated[
-        str | None,
+        Path | None,
         typer.Option(metavar="FILE", help="Plugins, queue times and names; --scheduler-name goes before it."),
     ] = None,
     leader_elect: Annotated[
@@ -67,7 +68,7 @@ def run(
         format="%(asctime)s %(levelname)-7s %(name)s: %(message)s",
     )
     settings = RunSettings(
-        config=read_config(config, scheduler_name),
+        config=settings_of(config, scheduler_name),
         elects_leader=parse_boolean(leader_elect, "--leader-elect"),
         lease_namespace=leader_elect_resource_namespace,
         lease_name=leader_elect_resource_name,
@@ -76,28 +77,21 @@ def run(
     raise typer.Exit(run_process(settings, find_access(kubeconfig, context=context)))
 
 
-def read_config(file: str | None, names: list[str] | None) -> "Config":
-    """Give the scheduler's configuration; names on the command line replace those of the file.
+def settings_of(file: Path | None, names: list[str] | None) -> "Config":
+    """Give the scheduler's configuration; on a real cluster the stock scheduler's pods are its own.
 
     Raises   ConfigError naming file and field, or option.
     """
     from msgspec.structs import replace
 
-    from muster.assembly.config import Config, load_config
-    from muster.base.errors import ConfigError
+    from muster.cli.settings import read_settings
 
-    if file is None:
-        return Config(scheduler_names=check_names(names or ["muster"]))
-    try:
-        text = Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "no text in UTF-8"
-        raise ConfigError(str(reason), path=f"--config: {file}") from error
-    found = load_config(text, file)
-    return replace(found, scheduler_names=check_names(names or list(found.scheduler_names)))
+    default = ("muster",) if file is None else None
+    config = read_settings(file, tuple(names) if names else default)
+    return replace(config, scheduler_names=check_names(config.scheduler_names))
 
 
-def check_names(names: list[str]) -> tuple[str, ...]:
+def check_names(names: Sequence[str]) -> tuple[str, ...]:
     """Give the scheduler names without repeats.  Raises ConfigError for one that no pod or lease can have."""
     import re
 

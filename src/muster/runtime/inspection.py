@@ -193,12 +193,22 @@ async def _look_at_rights(
             because = "this server has no access reviews" if error.code == 404 else str(error)
             return [Finding("rights", Level.UNKNOWN, f"what this user may do cannot be asked: {because}")]
         if refused:
-            name = f"{resource}.{group}" if group else resource
             where = f" in namespace {lease_namespace}" if resource == "leases" else ""
-            what = f"{' and '.join(refused)} {name}{where}"
+            what = f"{_listed(refused)} {_full_name(group, resource)}{where}"
             text = f"this user may not {what}, so Muster could not {purpose}"
             lacking.append(Finding("rights", Level.MISSING, text, f"grant it to {what}"))
     return lacking or [Finding("rights", Level.OK, "this user may do all that Muster does")]
+
+
+def _full_name(group: str, resource: str) -> str:
+    """`podgroups.scheduling.k8s.io/status`, as kubectl takes it."""
+    name, slash, subresource = resource.partition("/")
+    return (f"{name}.{group}" if group else name) + slash + subresource
+
+
+def _listed(words: list[str]) -> str:
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 async def _may(client: ApiClient, attributes: dict[str, str]) -> bool:

@@ -16,7 +16,6 @@ from typing import Any
 
 import aiohttp
 import numpy as np
-import uvloop
 from msgspec import Struct
 
 from muster.api.core import Node, Pod
@@ -316,6 +315,8 @@ class SchedulerProcess:
 
 def run_process(settings: RunSettings, access: Access) -> int:
     """Run a scheduler with these settings until it is told to go; give the exit code."""
+    import uvloop
+
     clock = Clock()
     rng = np.random.default_rng()  # noqa: TID251  jitter only: nothing that is decided draws on it
 
@@ -326,6 +327,5 @@ def run_process(settings: RunSettings, access: Access) -> int:
         return await process.run()
 
     gc.disable()  # a first list makes a million objects and no garbage; see `_begin_when_ready`
-
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(serve())

@@ -1,9 +1,11 @@
 """What `muster run` makes of its options."""
 
+from pathlib import Path
+
 import pytest
 
 from muster.base.errors import ConfigError
-from muster.cli.run import check_names, parse_boolean
+from muster.cli.run import check_names, parse_boolean, settings_of
 
 
 def test_names_keep_their_order_and_repeats_go() -> None:
@@ -24,3 +26,21 @@ def test_booleans_are_written_as_for_the_stock_components(text: str, expected: b
 def test_another_word_is_refused_with_the_option() -> None:
     with pytest.raises(ConfigError, match="--leader-elect: needs true or false, got 'no'"):
         parse_boolean("no", "--leader-elect")
+
+
+def test_the_default_leaves_the_stock_schedulers_pods_alone() -> None:
+    assert settings_of(None, None).scheduler_names == ("muster",)
+
+
+def test_a_file_may_name_others(tmp_path: Path) -> None:
+    file = tmp_path / "muster.yaml"
+    file.write_text("schedulerNames: [a, b]\n")
+    assert settings_of(file, None).scheduler_names == ("a", "b")
+    assert settings_of(file, ["c"]).scheduler_names == ("c",)
+
+
+def test_a_name_in_the_file_is_checked_too(tmp_path: Path) -> None:
+    file = tmp_path / "muster.yaml"
+    file.write_text("schedulerNames: [A B]\n")
+    with pytest.raises(ConfigError, match="needs lower-case letters"):
+        settings_of(file, None)

@@ -123,10 +123,13 @@ def test_the_pod_of_the_dry_run_passes_the_restricted_pod_security_standard() ->
 
 async def test_each_missing_right_says_what_it_is_for() -> None:
     cluster = FakeCluster()
-    cluster.denied = {("create", "pods/binding"), ("get", "leases"), ("update", "leases")}
+    cluster.denied = {("create", "pods/binding"), ("patch", "podgroups/status")}
+    cluster.denied |= {("get", "leases"), ("create", "leases"), ("update", "leases")}
     assert missing(await cluster.inspect()) == [
         "this user may not create pods/binding, so Muster could not bind pods to nodes",
-        "this user may not get and update leases.coordination.k8s.io in namespace kube-system,"
+        "this user may not patch podgroups.scheduling.k8s.io/status,"
+        " so Muster could not say on a group whether it was placed",
+        "this user may not get, create and update leases.coordination.k8s.io in namespace kube-system,"
         " so Muster could not be the only one of its name",
     ]
 
