@@ -68,7 +68,7 @@ def bind(request: Request, namespace: str, name: str, body: Object, access: Acce
         texts = [f"{cause.field}: {cause.message}" for cause in causes]
         raise Refused(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]", code=500, reason="")
     pod = find_pod(access, namespace, name)
-    _check_uid(pod, text(mapping(body, "metadata"), "uid"))
+    _check_preconditions(pod, mapping(body, "metadata"))
     if why := _why_not_bound(pod, name):
         message = f'Operation cannot be fulfilled on pods/binding "{name}": {why}'
         details = {"name": name, "kind": "pods/binding"}
@@ -97,17 +97,20 @@ def _validate_target(target: Object) -> list[Cause]:
     return found
 
 
-def _check_uid(pod: Object, uid: str) -> None:
+def _check_preconditions(pod: Object, asked: Object) -> None:
+    """A binding may name the uid and the version of the pod that it is meant for."""
     meta = pod["metadata"]
-    if uid and uid != meta.get("uid"):
-        key = f"/registry/pods/{meta['namespace']}/{meta['name']}"
-        message = (
-            f'Operation cannot be fulfilled on pods "{meta["name"]}": StorageError: invalid object, Code: 4, '
-            f"Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: "
-            f"{uid}, UID in object meta: {meta.get('uid')}"
-        )
-        details = {"name": meta["name"], "kind": "pods"}
-        raise Refused(message, code=409, reason="Conflict", details=details)
+    for what, key in (("UID", "uid"), ("ResourceVersion", "resourceVersion")):
+        wanted, found = text(asked, key), text(meta, key)
+        if wanted and wanted != found:
+            place = f"/registry/pods/{meta['namespace']}/{meta['name']}"
+            message = (
+                f'Operation cannot be fulfilled on pods "{meta["name"]}": StorageError: invalid object, '
+                f"Code: 4, Key: {place}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
+                f"{what} in precondition: {wanted}, {what} in object meta: {found}"
+            )
+            details = {"name": meta["name"], "kind": "pods"}
+            raise Refused(message, code=409, reason="Conflict", details=details)
 
 
 def _why_not_bound(pod: Object, name: str) -> str:

@@ -82,6 +82,9 @@ def test_a_binding_for_another_pod_of_the_name_is_refused() -> None:
     code, text = message(bind(server, metadata={"name": "p", "uid": "other"}))
     assert code == 409
     assert "Precondition failed: UID in precondition: other" in text
+    assert bind(server, metadata={"name": "p", "resourceVersion": "1"}).status == 409
+    version = server.object("GET", f"{PODS}/p")["metadata"]["resourceVersion"]
+    assert bind(server, metadata={"name": "p", "resourceVersion": version}).status == 201
 
 
 def test_a_dry_binding_binds_nothing_and_the_collection_binds_too() -> None:
