@@ -52,6 +52,14 @@ _HEALTHY = (
     ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
     ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
 )
+_NODE_INFO = {
+    **dict.fromkeys(("machineID", "systemUUID", "bootID", "kernelVersion", "kubeProxyVersion"), ""),
+    "osImage": "simulated by Muster",
+    "containerRuntimeVersion": "none",
+    "kubeletVersion": "v1.37.2",
+    "operatingSystem": "linux",
+    "architecture": "amd64",
+}
 
 
 class Kubelets(Reconciler):
@@ -255,7 +263,10 @@ def _ready_write(node: Object, now_s: float) -> Write:
     for type_, status, reason, message in _HEALTHY:
         words = {"reason": reason, "message": message, "lastHeartbeatTime": rfc3339(now_s)}
         reported = _with(reported, type_, status, now_s, words)
-    body = {"status": {"conditions": reported["status"]["conditions"]}}
+    status: dict[str, Any] = {"conditions": reported["status"]["conditions"]}
+    if not ((node.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion"):
+        status["nodeInfo"] = _NODE_INFO
+    body = {"status": status}
     return Write("patch", NODES, "", name_of(node), body, "status", uid_of(node))
 
 

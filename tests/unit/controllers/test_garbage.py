@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.controllers.small_cluster import SmallCluster
 
+from muster.assembly.embedded import EmbeddedCluster
 from muster.controllers.garbage import GarbageCollector
 from muster.controllers.ports import JOBS, NODES, POD_GROUPS, PODS, Kind, Object
 
@@ -134,8 +135,6 @@ def test_a_dependent_that_was_there_before_the_collector_is_collected_too() -> N
     cluster = SmallCluster()
     ghost = {"apiVersion": "batch/v1", "kind": "Job", "name": "ghost", "uid": "never"}
     cluster.create(POD_GROUPS, "g", meta=owned_by(ghost), spec={})
-    from muster.assembly.embedded import EmbeddedCluster
-
     cluster.cluster = EmbeddedCluster(cluster.server, controllers=[GarbageCollector()])
     cluster.settle()
     assert cluster.find(POD_GROUPS, "g") is None

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from tests.unit.controllers.small_cluster import SmallCluster, names
 
+from muster.assembly.embedded import EmbeddedCluster
 from muster.controllers.job import Jobs
 from muster.controllers.job_groups import group_name, tail, template_name, workload_name
 from muster.controllers.ports import JOBS, POD_GROUPS, PODS, WORKLOADS, Object
@@ -207,8 +208,6 @@ class Adoption:
         self.job = add_job(self.cluster)
 
     def start(self) -> SmallCluster:
-        from muster.assembly.embedded import EmbeddedCluster
-
         self.cluster.cluster = EmbeddedCluster(self.cluster.server, controllers=[Jobs()])
         self.cluster.settle()
         return self.cluster
@@ -407,3 +406,31 @@ def test_the_vectors_are_those_of_the_conformance_suite() -> None:
     handed = Path(__file__).parents[2] / "conformance" / "cases" / "job.yaml"
     known = yaml.safe_load(handed.read_text())["vectors"]
     assert [(v["job"], v["uid"], v["workload"], v["group"]) for v in known] == VECTORS
+
+
+def test_a_child_that_has_started_gets_no_group() -> None:
+    cluster = SmallCluster()
+    add_parent(cluster)
+    add_job(cluster, meta=child("workers"), suspend=True)
+    cluster.patch(JOBS, "j", {"status": {"startTime": "2026-01-01T00:00:00Z"}, "spec": {"suspend": False}})
+    cluster.cluster = EmbeddedCluster(cluster.server, controllers=[Jobs()])
+    cluster.settle()
+    assert cluster.all(POD_GROUPS) == []
+    assert groups_of_pods(cluster) == {None}
+
+
+def test_a_child_that_owns_a_group_of_the_template_uses_it() -> None:
+    cluster = SmallCluster()
+    add_parent(cluster)
+    job = add_job(cluster, meta=child("workers"))
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": job["metadata"]["uid"]}
+    spec = {
+        "schedulingPolicy": {"gang": {"minCount": 3}},
+        "workloadRef": {"workloadName": "whole", "templateName": "workers"},
+    }
+    meta = {"ownerReferences": [{**owner, "controller": True}]}
+    cluster.create(POD_GROUPS, "theirs", meta=meta, spec=spec)
+    cluster.cluster = EmbeddedCluster(cluster.server, controllers=[Jobs()])
+    cluster.settle()
+    assert groups_of_pods(cluster) == {"theirs"}
+    assert names(cluster.all(POD_GROUPS)) == ["theirs"]

@@ -52,6 +52,13 @@ def test_a_new_node_reports_ready_and_holds_a_lease(cluster: SmallCluster) -> No
     assert lease["metadata"]["ownerReferences"][0]["uid"] == node["metadata"]["uid"]
 
 
+def test_a_node_says_what_it_is_unless_a_client_has(cluster: SmallCluster) -> None:
+    known = {"kubeletVersion": "v1.30.0"}
+    cluster.create(NODES, "n2", namespace="", spec={}, status={"nodeInfo": known})
+    assert cluster.get(NODES, "n1", namespace="")["status"]["nodeInfo"]["osImage"] == "simulated by Muster"
+    assert cluster.get(NODES, "n2", namespace="")["status"]["nodeInfo"] == known
+
+
 def test_the_lease_is_renewed_every_ten_seconds(cluster: SmallCluster) -> None:
     def renewed() -> str:
         return str(cluster.get(LEASES, "n1", namespace=LEASE_NAMESPACE)["spec"]["renewTime"])
