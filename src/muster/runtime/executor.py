@@ -91,7 +91,7 @@ class Executor:
         self._sequence = itertools.count()
         self._idle = asyncio.Event()
         self._idle.set()
-        self._finishing = False
+        self._is_stopped = False
 
     @property
     def waiting(self) -> int:
@@ -100,8 +100,10 @@ class Executor:
 
     def perform(self, effect: WireEffect) -> None:
         """Queue an effect and start it as soon as its object and a connection are free."""
+        if self._is_stopped:
+            return
         if isinstance(effect, RecordEvent):
-            if len(self._events) >= self._events_waiting_max or self._finishing:
+            if len(self._events) >= self._events_waiting_max:
                 self.counts.events_dropped += 1
                 return
             self._events.append((self._now_s(), effect))
@@ -116,21 +118,23 @@ class Executor:
         self._start_calls()
 
     async def finish(self, patience_s: float) -> bool:
-        """Perform what has been decided, events left out, for at most so long; False if time ran out."""
-        self._finishing = True
-        self.counts.events_dropped += len(self._events)
-        self._events.clear()
+        """Perform what has been decided for at most so long; False if bindings or conditions are left over.
+
+        Events come last, and those that the time does not reach are dropped.
+        """
         try:
             async with asyncio.timeout(patience_s):
                 await self._idle.wait()
         except TimeoutError:
+            is_done = not self._lanes
             self.stop()
-            return False
+            return is_done
         return True
 
     def stop(self) -> None:
-        """Drop everything at once: another process leads now."""
-        self._finishing = True
+        """Drop everything at once, and all that is still to come: another process leads now."""
+        self._is_stopped = True
+        self.counts.events_dropped += len(self._events)
         self._lanes.clear()
         self._ready.clear()
         self._events.clear()

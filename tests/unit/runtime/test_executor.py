@@ -261,7 +261,7 @@ async def test_a_refused_event_is_dropped_and_counted_and_told_nobody() -> None:
     assert bench.executor.counts.events_dropped == 1
 
 
-async def test_finish_performs_what_is_decided_and_leaves_events_out() -> None:
+async def test_finish_performs_what_is_decided_and_events_last() -> None:
     bench = Bench(calls_max=1)
     bench.api.gate.clear()
     for effect in (bind("a"), bind("b"), event("a")):
@@ -271,7 +271,16 @@ async def test_finish_performs_what_is_decided_and_leaves_events_out() -> None:
     bench.api.gate.set()
     assert await finishing is True
     assert bench.executor.counts.bound == 2
-    assert all("events" not in path for _, path in bench.api.calls)
+    assert ["events" in path for _, path in bench.api.calls] == [False, False, True]
+
+
+async def test_finish_drops_the_events_that_time_does_not_reach() -> None:
+    bench = Bench()
+    bench.api.gate.clear()
+    for number in range(EVENT_CALLS_MAX + 3):
+        bench.executor.perform(event(f"p{number}"))
+    assert await bench.executor.finish(0.0) is True
+    assert bench.executor.counts.events_dropped == 3
 
 
 async def test_finish_gives_up_when_the_server_does_not_answer() -> None:
@@ -281,13 +290,14 @@ async def test_finish_gives_up_when_the_server_does_not_answer() -> None:
     assert await bench.executor.finish(0.0) is False
 
 
-async def test_stop_drops_what_has_not_been_sent() -> None:
+async def test_stop_drops_what_has_not_been_sent_and_what_comes_after() -> None:
     bench = Bench(calls_max=1)
     bench.api.gate.clear()
     for name in ("a", "b", "c"):
         bench.executor.perform(bind(name))
     await asyncio.sleep(0)
     bench.executor.stop()
+    bench.executor.perform(bind("d"))
     bench.api.gate.set()
     await bench.executor._idle.wait()
     assert len(bench.api.calls) == 1
