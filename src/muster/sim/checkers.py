@@ -32,6 +32,7 @@ from muster.sim.view import (
     Object,
     condition_of,
     copies,
+    counts_for,
     group_of,
     is_gated,
     is_placed,
@@ -242,6 +243,7 @@ class NoTornGangs:
 
     A gang that holds something though fewer than minCount members were ever bound, while nothing is on the
     wire, is torn; two of them are the deadlock that Muster exists to end.  Only refused binds may tear one.
+    A group made again over members that are bound already has not been torn by us.
     """
 
     name = "no torn gangs"
@@ -250,7 +252,8 @@ class NoTornGangs:
         self._look = look
         self._is_quiet = is_quiet
         self._ever_bound = EverBound()
-        self._ever_whole: set[str] = set()
+        self._known: set[str] = set()
+        self._excused: set[str] = set()  # whole once, or found with members bound
 
     def check(self, now_s: float) -> Iterator[str]:
         """Torn gangs, of which there should be none."""
@@ -259,9 +262,11 @@ class NoTornGangs:
         for name, group in view.groups.items():
             members, minimum = view.members(name), min_count_of(group) or 1
             ever_bound = self._ever_bound.count(group, members)
-            if ever_bound >= minimum:
-                self._ever_whole.add(uid_of(group))
-            elif ever_bound and uid_of(group) not in self._ever_whole:
+            is_new = uid_of(group) not in self._known
+            self._known.add(uid_of(group))
+            if ever_bound >= minimum or (ever_bound and is_new):
+                self._excused.add(uid_of(group))
+            elif ever_bound and uid_of(group) not in self._excused:
                 torn.append(f"{name} holds {sum(map(is_placed, members))} of {minimum}")
         if torn and self._is_quiet():
             yield "; ".join(torn)
@@ -325,7 +330,7 @@ class RoomIsUsed:
         """How many more must go at once; 0 when the group is whole, gated, or short of members."""
         if not waiting or any(is_gated(pod) for pod in waiting):
             return 0
-        placed = sum(is_placed(pod) for pod in view.members(name_of(group)))
+        placed = sum(counts_for(group, pod) for pod in view.members(name_of(group)))
         needed = max((min_count_of(group) or 1) - placed, 1)
         return needed if len(waiting) >= needed else 0
 

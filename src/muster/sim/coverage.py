@@ -38,6 +38,8 @@ REQUIRED = (
     "pod deleted while bound",
     "group gone",
     "group deleted while its pods run",
+    "pod made again under its name",
+    "group made again under its name",
     "scheduler restarted",
     *FAULTS,
 )

@@ -35,6 +35,14 @@ from muster.sim.view import (
 
 GATE = "example.com/hold"
 _PRIORITIES = {"low": 10, "high": 1000}
+_SPEC_OF_MADE_PODS = (
+    "schedulerName",
+    "terminationGracePeriodSeconds",
+    "restartPolicy",
+    "containers",
+    "schedulingGroup",
+    "priorityClassName",
+)
 
 
 class Operator(Protocol):
@@ -49,6 +57,10 @@ class Operator(Protocol):
 
     def restart_scheduler(self) -> None:
         """Drop the scheduler and start another from what the API holds."""
+        ...
+
+    def count(self, name: str) -> None:
+        """Note that something has happened which the objects do not show."""
         ...
 
 
@@ -91,6 +103,8 @@ class Churn:
             (2.0, self._lift_gate),
             (3.0, self._delete_pod),
             (2.0, self._delete_group),
+            (1.0, self._make_pod_again),
+            (0.7, self._make_group_again),
             (1.0, self._delete_ended_pods),
             (1.0, self._add_node),
             (0.6, self._delete_node),
@@ -204,6 +218,28 @@ class Churn:
             if self._strikes(0.8):
                 for pod in view.members(name_of(group)):
                     self._client.delete("pod", name_of(pod))
+
+    def _make_pod_again(self) -> None:
+        """A pod of the same name, group and needs, at once: as a controller with stable names does."""
+        pods = [pod for pod in self._world.view().pods.values() if not pod["metadata"].get("ownerReferences")]
+        if pod := self._pick(pods):
+            annotations = pod["metadata"].get("annotations")
+            spec = {key: value for key, value in pod["spec"].items() if key in _SPEC_OF_MADE_PODS}
+            self._client.delete("pod", name_of(pod), gracePeriodSeconds=0)
+            if self._client.create("pod", pod_manifest(name_of(pod), spec, annotations=annotations)):
+                self._world.count("pod made again under its name")
+
+    def _make_group_again(self) -> None:
+        """A group of the same name with another minimum, the old one forced away under its members."""
+        groups = [g for g in self._world.view().groups.values() if not g["metadata"].get("ownerReferences")]
+        if group := self._pick(groups):
+            name, min_count = name_of(group), int(self._generator.integers(1, 6))
+            self._client.delete("group", name)
+            self._client.patch("group", name, {"metadata": {"finalizers": None}})
+            priority_class = str(group["spec"].get("priorityClassName") or "")
+            manifest = group_manifest(name, min_count, priority_class=priority_class)
+            if self._client.create("group", manifest):
+                self._world.count("group made again under its name")
 
     def _delete_ended_pods(self) -> None:
         for pod in self._world.view().pods.values():

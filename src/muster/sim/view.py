@@ -131,6 +131,16 @@ def is_placed(pod: Object) -> bool:
     return phase_of(pod) == "Succeeded" or (bool(node_of(pod)) and phase_of(pod) != "Failed")
 
 
+def counts_for(group: Object, pod: Object) -> bool:
+    """Whether a member counts toward the minimum of this group object.
+
+    One that succeeded before the group was made belonged to another of the same name.
+    """
+    if phase_of(pod) == "Succeeded":
+        return str(pod["status"].get("startTime") or "9") >= str(group["metadata"]["creationTimestamp"])
+    return is_placed(pod)
+
+
 def min_count_of(group: Object) -> int | None:
     """minCount of a gang, None for the basic policy."""
     gang = group["spec"]["schedulingPolicy"].get("gang")

@@ -44,7 +44,7 @@ class ProductWorld:
         self._faults = faults
         self._line_generator = line_generator
         self._observers = tuple(observers)
-        self._count = count
+        self.count = count
         self.cluster = EmbeddedCluster(
             ApiServer(server_generator, now_s=now_s), controllers=build_controllers(kubelets=kubelets)
         )
@@ -114,7 +114,7 @@ class ProductWorld:
             observer.reset()
         self._scheduler = build(Config(scheduler_names=SCHEDULER_NAMES))
         self._link = FaultyLink(
-            self._scheduler, lambda: self._faults, self._line_generator, self._observers, self._count
+            self._scheduler, lambda: self._faults, self._line_generator, self._observers, self.count
         )
         self.cluster.attach(self._link)
         self._due_s = self.now_s
@@ -127,7 +127,7 @@ class ProductWorld:
 
     def restart_scheduler(self) -> None:
         """Both, one after the other."""
-        self._count("scheduler restarted")
+        self.count("scheduler restarted")
         self.stop_scheduler()
         self.start_scheduler()
 

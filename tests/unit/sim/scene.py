@@ -30,7 +30,7 @@ class Scene:
     def group(self, name: str, min_count: int | None, *, status: str = "") -> None:
         """Add or replace a group; `status` is that of PodGroupInitiallyScheduled."""
         group = group_manifest(name, min_count)
-        group["metadata"]["uid"] = f"uid-{name}"
+        group["metadata"] |= {"uid": f"uid-{name}", "creationTimestamp": "2026-01-01T00:00:00Z"}
         conditions = [{"type": "PodGroupInitiallyScheduled", "status": status}] if status else []
         self.groups[name] = group | {"status": {"conditions": conditions}}
 
