@@ -155,7 +155,6 @@ def fill(fits: Int64, score: Float64, count: int) -> Int64:
     Shapes   fits, score [K]; returns [≤ count] an index into them per member; fewer if there is no more room.
     """
     order = best_first(score)
-    order = order[fits[order] > 0]
     take = np.minimum(fits[order], count)
     take = np.minimum(take, np.maximum(count - (np.cumsum(take) - take), 0))
     return np.repeat(order, take)

@@ -58,7 +58,7 @@ def count_placeable(free: Int64, asks: Sequence[Ask]) -> int:
     left = free
     placed = 0
     for position, ask in enumerate(asks):
-        fits = np.minimum(members_per_node(left, ask.request, ask.usable), ask.per_node_max)
+        fits = _fits(left, ask, ask.usable)
         before = np.cumsum(fits) - fits
         take = np.clip(ask.member_count - before, 0, fits)
         placed += int(take.sum())
@@ -76,34 +76,49 @@ def find_fewest_endings(
     grown greedily by who frees most and then thinned, so that no named group could be left out.
     Shapes   free [N, R].
     """
-    helpful = [group for group in sorted(running, key=lambda g: g.name) if _touches(group, asks)]
-    search = _Search(free, asks, helpful)
+    search = _Search(free, asks, sorted(running, key=lambda g: g.name))
+    helpful = search.groups
     everyone = tuple(range(len(helpful)))
-    if search.placeable(everyone) < needed:
+    if len(asks) == 1 and search.placeable(everyone) < needed:
         return None
     for size in range(len(helpful) + 1):
         if search.checks + comb(len(helpful), size) > search.checks_max:
-            break
-        for chosen in combinations(everyone, size):
-            if search.placeable(chosen) >= needed:
-                return tuple(helpful[index].name for index in chosen)
-    return tuple(helpful[index].name for index in _grow_and_thin(search, needed))
+            chosen = _grow_and_thin(search, needed)
+            return None if chosen is None else tuple(helpful[index].name for index in chosen)
+        for some in combinations(everyone, size):
+            if search.placeable(some) >= needed:
+                return tuple(helpful[index].name for index in some)
+    return None
 
 
 class _Search:
-    """Counts what fits after some of the groups have ended, and how often it was asked."""
+    """Counts what fits after some of the groups have ended, and how often that had to be computed.
 
-    def __init__(self, free: Int64, asks: Sequence[Ask], groups: Sequence[RunningGroup]) -> None:
-        self.groups = groups
+    `groups`: those whose end frees something that some ask wants on a node it may use.
+    """
+
+    def __init__(self, free: Int64, asks: Sequence[Ask], running: Sequence[RunningGroup]) -> None:
         self.checks = 0
-        self._known: dict[tuple[int, ...], int] = {}
         self.checks_max = min(_CHECKS_MAX, _CELLS_MAX // max(free.size * len(asks), 1))
         self._free = free
         self._asks = asks
+        self._known: dict[tuple[int, ...], int] = {}
+        self.groups = _helpful(running, asks)
         if len(asks) == 1:
-            fits = members_per_node(free, asks[0].request, asks[0].usable)
-            self._fits = np.minimum(fits, asks[0].per_node_max)
+            self._fits = _fits(free, asks[0], asks[0].usable)
             self._total = int(self._fits.sum())
+            self._learn_single_endings(asks[0])
+
+    def _learn_single_endings(self, ask: Ask) -> None:
+        """What each group's end alone would do, for all groups in one go."""
+        if not self.groups:
+            return
+        rows, requests, owner = _flatten(self.groups)
+        gained = _fits(_plus(self._free[rows], requests), ask, ask.usable[rows]) - self._fits[rows]
+        totals = np.full(len(self.groups), self._total, dtype=np.int64)
+        np.add.at(totals, owner, gained)
+        for index, total in enumerate(np.minimum(totals, ask.member_count).tolist()):
+            self._known[(index,)] = total
 
     def placeable(self, chosen: Sequence[int]) -> int:
         """How many members fit once these groups (by index, ascending) have ended."""
@@ -132,18 +147,23 @@ class _Search:
         for group in groups:
             here = np.searchsorted(rows, group.rows)
             free[here] = _plus(free[here], group.requests)
-        fits = np.minimum(members_per_node(free, ask.request, ask.usable[rows]), ask.per_node_max)
+        fits = _fits(free, ask, ask.usable[rows])
         return min(self._total - int(self._fits[rows].sum()) + int(fits.sum()), ask.member_count)
 
 
-def _grow_and_thin(search: _Search, needed: int) -> list[int]:
-    """Add whoever frees most until it is enough, then leave out who is not needed, last name first."""
+def _grow_and_thin(search: _Search, needed: int) -> list[int] | None:
+    """Add whoever frees most until it is enough, then leave out who is not needed, last name first.
+
+    None if it is never enough.
+    """
     chosen: list[int] = []
     gains = [search.placeable([index]) for index in range(len(search.groups))]
     for index in sorted(range(len(gains)), key=lambda i: (-gains[i], i)):
         chosen = sorted([*chosen, index])
         if search.placeable(chosen) >= needed:
             break
+    else:
+        return None
     for index in sorted(chosen, reverse=True):
         without = [other for other in chosen if other != index]
         if search.placeable(without) >= needed:
@@ -151,13 +171,27 @@ def _grow_and_thin(search: _Search, needed: int) -> list[int]:
     return chosen
 
 
-def _touches(group: RunningGroup, asks: Sequence[Ask]) -> bool:
-    """Whether its end frees something that some ask wants on a node it may use."""
-    return any(
-        (group.requests[ask.usable[group.rows]][:, ask.request > 0] > 0).any()
-        for ask in asks
-        if group.rows.size
-    )
+def _helpful(running: Sequence[RunningGroup], asks: Sequence[Ask]) -> list[RunningGroup]:
+    """The groups whose end frees something that some ask wants on a node it may use."""
+    holding = [group for group in running if group.rows.size]
+    if not holding:
+        return []
+    rows, requests, owner = _flatten(holding)
+    wanted = np.zeros(len(rows), dtype=np.bool_)
+    for ask in asks:
+        wanted |= ask.usable[rows] & (requests[:, ask.request > 0] > 0).any(axis=1)
+    return [holding[index] for index in np.unique(owner[wanted]).tolist()]
+
+
+def _flatten(groups: Sequence[RunningGroup]) -> tuple[Int32, Int64, Int64]:
+    """All that the groups hold as one list: rows [T], requests [T, R], and whose it is, by index [T]."""
+    owner = np.repeat(np.arange(len(groups)), [group.rows.size for group in groups])
+    rows = np.concatenate([group.rows for group in groups])
+    return rows, np.concatenate([group.requests for group in groups]), owner
+
+
+def _fits(free: Int64, ask: Ask, usable: Bool) -> Int64:
+    return np.minimum(members_per_node(free, ask.request, usable), ask.per_node_max)
 
 
 def _plus(free: Int64, held: Int64) -> Int64:
@@ -171,7 +205,7 @@ def find_fewest_nodes(
     """How many more nodes like an existing one would be enough, and the row of that one.
 
     The kind that needs fewest wins, the lowest row on a tie; None if no number of any kind is enough.
-    Nodes are of one kind if they offer the same and the same members may use them.
+    Nodes are of one kind if they offer the same of what is asked for, and the same members may use them.
     Shapes   free, allocatable [N, R]; live [N].
     """
     best: tuple[int, int] | None = None
@@ -189,11 +223,17 @@ def _models(allocatable: Int64, live: Bool, asks: Sequence[Ask]) -> list[int]:
     fits = np.zeros(len(live), dtype=np.bool_)
     for ask in growing:
         fits |= ask.usable & (allocatable >= ask.request).all(axis=1)
-    kinds: dict[tuple[bytes, tuple[bool, ...]], int] = {}
-    for row in np.flatnonzero(fits & live).tolist():
-        kind = (allocatable[row].tobytes(), tuple(bool(ask.usable[row]) for ask in growing))
-        kinds.setdefault(kind, row)
-    return list(kinds.values())[:_MODELS_MAX]
+    rows = np.flatnonzero(fits & live)
+    if not rows.size:
+        return []
+    kind = np.zeros(len(rows), dtype=np.int64)
+    asked = np.any([ask.request > 0 for ask in growing], axis=0)
+    for facts in (*allocatable[rows][:, asked].T, *(ask.usable[rows] for ask in growing)):
+        _, value = np.unique(facts, return_inverse=True)
+        _, kind = np.unique(kind * len(rows) + value, return_inverse=True)
+    _, first = np.unique(kind, return_index=True)
+    models: list[int] = np.sort(rows[first])[:_MODELS_MAX].tolist()
+    return models
 
 
 def _count_nodes(

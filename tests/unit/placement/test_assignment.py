@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from muster.api.core import Pod
 from muster.base.arrays import Bool, Float64, Int32, Int64
 from muster.cluster.snapshot import Snapshot
-from muster.framework.points import Capacity, Filter, Score
+from muster.framework.points import Capacity, Filter, NodeVerdict, Score
 from muster.placement.assignment import UNPLACED, Assigner, assign_members, fill
 from muster.placement.shapes import shape_key
 from muster.plugins.node_affinity import NodeAffinity
@@ -88,12 +88,47 @@ def obvious(snapshot: Snapshot, pods: Sequence[Pod], rules: Rules) -> list[int]:
     return found
 
 
+class OnePerRack:
+    """A rule whose answer changes on rows other than the one a member went to."""
+
+    name = "OnePerRack"
+
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+        racks = snapshot.labels.column("rack").ids
+        taken = {int(racks[row]) for row in snapshot.live_rows() if snapshot.pods_on(int(row))}
+        return NodeVerdict(~np.isin(racks[rows], sorted(taken)))
+
+    def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
+        racks = snapshot.labels.column("rack").ids
+        return np.flatnonzero(racks == racks[row]).astype(np.int32)
+
+
+PROFILES = {
+    "packing": Rules,
+    "spreading": lambda: Rules(NodeAffinity(), NodePorts(), NodeResourcesFit(strategy="least-allocated")),
+    "one-per-rack": lambda: Rules(NodeResourcesFit(), OnePerRack()),
+}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
 @given(cluster=clusters(), pods=gangs())
 def test_one_by_one_equals_asking_about_every_row_every_time(
-    cluster: ClusterBuilder, pods: tuple[Pod, ...]
+    profile: str, cluster: ClusterBuilder, pods: tuple[Pod, ...]
 ) -> None:
-    snapshot = cluster.snapshot()
-    assert run(snapshot, pods, Rules(), count_alike=False) == obvious(snapshot, pods, Rules())
+    snapshot, rules = cluster.snapshot(), PROFILES[profile]()
+    assert run(snapshot, pods, rules, count_alike=False) == obvious(snapshot, pods, rules)
+
+
+def test_rows_that_a_plugin_names_are_asked_about_again() -> None:
+    snapshot = make_cluster().rack(8, 8).rack(8).snapshot()
+    rules = PROFILES["one-per-rack"]()
+    assert run(snapshot, make_gang("g", 3, gpu=1), rules, count_alike=False) == [0, 2, UNPLACED]
+
+
+def test_spreading_looks_at_each_score_again() -> None:
+    snapshot = make_cluster().nodes(3, cpu=4).snapshot()
+    rules = PROFILES["spreading"]()
+    assert run(snapshot, make_gang("g", 5, cpu=1), rules, count_alike=False) == [0, 1, 2, 0, 1]
 
 
 @given(cluster=clusters(), pods=gangs())

@@ -160,6 +160,14 @@ def test_host_ports_allow_one_member_a_node_and_none_where_the_port_is_taken() -
     assert (ask.per_node_max, ask.usable.tolist()) == (1, [False, True, True])
 
 
+def test_rows_of_deleted_nodes_are_no_room() -> None:
+    cluster = make_cluster().nodes(2)
+    cluster.state.remove_node("n1")
+    snapshot = cluster.snapshot()
+    everywhere = np.ones(2, dtype=np.bool_)
+    assert make_ask(make_pod(), 1, everywhere, snapshot).usable.tolist() == [False, True]
+
+
 @pytest.mark.parametrize(
     ("selector", "grows"),
     [

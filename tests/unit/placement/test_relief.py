@@ -108,7 +108,7 @@ def test_a_kind_of_node_that_holds_more_wins_and_the_lowest_row_on_a_tie() -> No
     asks = [ask(1, count=8)]
     free = np.zeros((3, 1), dtype=np.int64)
     live = np.ones(3, dtype=np.bool_)
-    assert find_fewest_nodes(free, np.array([[1], [4], [4]]), live, asks, 8) == (2, 1)
+    assert find_fewest_nodes(free, np.array([[1], [4], [5]]), live, asks, 8) == (2, 1)
 
 
 def test_one_member_a_node_where_ports_keep_them_apart() -> None:
@@ -136,3 +136,12 @@ def test_many_groups_are_searched_greedily_and_none_named_could_be_left_out() ->
     assert len(found) == 17  # 16 that hold three each and one of two
     freed = sum(int(g.requests.sum()) for g in running if g.name in found)
     assert 50 <= freed < 50 + 2
+
+
+def test_who_was_tried_in_vain_by_the_greedy_search_is_left_out() -> None:
+    """Two halves of one node free nothing alone, nor do the halves whose other half stays."""
+    idle = [group(f"b{i:02}", {i + 2: [4]}) for i in range(78)]
+    running = [group("a", {0: [8]}), *idle, group("y", {1: [4]}), group("z", {1: [4]})]
+    free = np.zeros((80, 1), dtype=np.int64)
+    asks = [ask(8, count=2, nodes=80)]
+    assert find_fewest_endings(free, asks, 2, running) == ("a", "y", "z")
