@@ -17,7 +17,7 @@ from muster.api.core import Pod
 from muster.base.arrays import Bool, Float64, Int32, Int64
 from muster.base.errors import ConfigError, PluginError
 from muster.cluster.snapshot import Snapshot
-from muster.framework.events import HintRule
+from muster.framework.events import ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.groups import Group, UnsupportedField
 from muster.framework.points import (
     Capacity,
@@ -97,14 +97,17 @@ class Runner:
         ]
         self._feasible = _serving(PlacementFeasible, everything)  # type: ignore[type-abstract]
         self._rules: dict[str, tuple[HintRule, ...]] = {
-            plugin.name: tuple(plugin.hint_rules())
+            plugin.name: tuple(_guarded(plugin.name, rule) for rule in plugin.hint_rules())
             for plugin in _serving(Hints, everything)  # type: ignore[type-abstract]
         }
 
     def sort_key(self, entity: Entity) -> tuple[float, ...]:
-        """Where in the active queue the entity stands."""
-        with _blamed(self._queue_sort.name, "sort_key", entity.name):
-            return self._queue_sort.sort_key(entity)
+        """Where in the active queue the entity stands; by priority and turn should the plugin raise."""
+        try:
+            with _blamed(self._queue_sort.name, "sort_key", entity.name):
+                return self._queue_sort.sort_key(entity)
+        except PluginError:
+            return (-entity.priority, entity.queued_s, entity.sequence)
 
     def rules_of(self, plugin: str) -> tuple[HintRule, ...]:
         """The hint rules of a plugin; none for a name that is no plugin of this profile."""
@@ -146,7 +149,7 @@ class Runner:
         for plugin in self.filters:
             with _blamed(plugin.name, "filter", pod.metadata.name):
                 verdict = plugin.filter(pod, snapshot, rows)
-            feasible &= verdict.feasible
+                feasible &= verdict.feasible
             reasons += [NamedReason(plugin.name, reason) for reason in verdict.reasons]
         return Filtered(feasible, tuple(reasons))
 
@@ -167,7 +170,7 @@ class Runner:
         for plugin in self._capacities:
             with _blamed(plugin.name, "capacity", pod.metadata.name):
                 count = plugin.capacity(pod, snapshot, rows)
-            least = count if least is None else np.minimum(least, count)
+                least = count if least is None else np.minimum(least, count)
         return least
 
     @property
@@ -214,6 +217,22 @@ class Runner:
             with _blamed(plugin.name, "score", pod.metadata.name):
                 total += weight * plugin.score(pod, snapshot, rows)
         return total
+
+
+def _guarded(plugin: str, rule: HintRule) -> HintRule:
+    """A rule that raises counts as one that says QUEUE: a try too many is better than a group that sleeps."""
+    if rule.helps is None:
+        return rule
+    helps = rule.helps
+
+    def ask(rejected: Rejected, event: ClusterEvent) -> Hint:
+        try:
+            with _blamed(plugin, "hint_rules", str(rejected.key or "")):
+                return helps(rejected, event)
+        except PluginError:
+            return Hint.QUEUE
+
+    return HintRule(rule.change, ask)
 
 
 def _serving(point: type[Point], plugins: Sequence[object]) -> list[Point]:

@@ -3,6 +3,7 @@
 In comes the head of the queue; out go bindings to ask for, or reasons.  Next: `binding.py`.
 """
 
+from muster.base.errors import PluginError
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Rejected
 from muster.framework.groups import PodKey
@@ -83,6 +84,7 @@ def _refuse(
         message=message,
         short_of=_short_of(books, decision, is_group=is_group),
         missing=decision.missing,
+        shape=left[0].shape(metadata=books.runner.reads_metadata),
         member_count=len(left) if is_group else 1,
         error=reason == SCHEDULER_ERROR,
         error_round=entry.attempts,
@@ -127,9 +129,12 @@ def _explain(
     if before is not None and before.short_of == _short_of(books, decision, is_group=True):
         return before.message
     running = books.holders.running(books.members, snapshot)
-    return explain_group(
-        decision.message, decision.shortfalls, cast, waiting, snapshot, books.runner, running
-    )
+    try:
+        return explain_group(
+            decision.message, decision.shortfalls, cast, waiting, snapshot, books.runner, running
+        )
+    except PluginError:  # on a member that was not tried; the next attempt may come to it
+        return decision.message
 
 
 def _short_of(books: Books, decision: Attempt, *, is_group: bool) -> tuple[object, ...]:

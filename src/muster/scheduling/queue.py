@@ -21,6 +21,7 @@ from muster.base.heap import KeyedHeap
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.points import Entity
 from muster.framework.status import Status
+from muster.placement.shapes import ShapeKey
 from muster.scheduling.members import EntityKey
 
 
@@ -59,6 +60,7 @@ class Refusal(Struct, frozen=True):
     short_of: tuple[object, ...] = ()
     member_count: int = 1
     missing: int = 0
+    shape: ShapeKey = b""
     error: bool = False
     error_round: int = 0
     retry_after_s: float = 0.0
@@ -248,12 +250,13 @@ class Queue:
         Only entities rejected by a plugin that names this change are asked, each once.  One that is `missing`
         several places waits until the nodes that changed could give so many.
         """
+        copies: dict[ShapeKey, int] = {}  # of each shape, on the node of the event
         woken = [
             entry
             for entry in self._waiting_for.get(event.change, {}).values()
             if entry.refusal is not None
             and can_help(entry.waits_for[event.change], entry.refusal.rejected, event)
-            and self._gives_enough(entry, entry.refusal, event)
+            and self._gives_enough(entry, entry.refusal, event, copies)
         ]
         for entry in woken:
             self._wake(entry, now_s, event.change.name)
@@ -294,7 +297,9 @@ class Queue:
             self._waiting_for[change].pop(entry.key, None)
         entry.waits_for = {}
 
-    def _gives_enough(self, entry: Entry, refusal: Refusal, event: ClusterEvent) -> bool:
+    def _gives_enough(
+        self, entry: Entry, refusal: Refusal, event: ClusterEvent, copies: dict[ShapeKey, int]
+    ) -> bool:
         """Whether the nodes that changed since the refusal could take as many members as are missing.
 
         An upper bound, so that no change that helps is slept through: what fits on those nodes now, whether
@@ -303,7 +308,9 @@ class Queue:
         if refusal.missing == 0 or event.node is None:
             return refusal.missing == 0
         name = event.node.metadata.name
-        entry.gained[name] = self._copies_on(refusal.rejected.pods[0], name)
+        if refusal.shape not in copies:
+            copies[refusal.shape] = self._copies_on(refusal.rejected.pods[0], name)
+        entry.gained[name] = copies[refusal.shape]
         return sum(entry.gained.values()) >= refusal.missing
 
     def _index(self, entry: Entry) -> None:

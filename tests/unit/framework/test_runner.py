@@ -9,8 +9,9 @@ from muster.api.core import Pod
 from muster.base.arrays import Float64, Int32, Int64
 from muster.base.errors import ConfigError, PluginError
 from muster.cluster.snapshot import Snapshot
+from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.groups import Group, UnsupportedField
-from muster.framework.points import NodeReason, NodeVerdict
+from muster.framework.points import Entity, NodeReason, NodeVerdict
 from muster.framework.runner import Runner, Weighted, zero_stopwatch
 from muster.framework.status import Status, Verdict
 from muster.plugins.node_name import NodeName
@@ -167,3 +168,40 @@ def test_a_name_that_is_no_plugin_has_no_hint_rules() -> None:
 
 def test_the_simulators_stopwatch_stands_still() -> None:
     assert zero_stopwatch() == 0.0
+
+
+class Confused:
+    """Raises wherever nobody would expect it."""
+
+    name: ClassVar[str] = "Confused"
+
+    def sort_key(self, entity: Entity) -> tuple[float, ...]:
+        raise ValueError("which way is up?")
+
+    def hint_rules(self) -> tuple[HintRule, ...]:
+        def helps(rejected: Rejected, event: ClusterEvent) -> Hint:
+            raise ValueError("no idea")
+
+        return (HintRule(Change.POD_FREED, helps),)
+
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+        return NodeVerdict(np.ones(len(rows) + 1, dtype=np.bool_))
+
+    def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
+        return None
+
+
+def test_a_hint_that_raises_counts_as_one_that_helps() -> None:
+    (rule,) = Runner([Weighted(Confused())]).rules_of("Confused")
+    assert rule.helps is not None
+    assert rule.helps(Rejected(None, None, ()), ClusterEvent(Change.POD_FREED)) is Hint.QUEUE
+
+
+def test_an_order_that_raises_falls_back_to_priority_and_turn() -> None:
+    entity = Entity("default/g", priority=5, queued_s=2.0, sequence=3)
+    assert Runner([Weighted(Confused())]).sort_key(entity) == (-5, 2.0, 3)
+
+
+def test_an_answer_of_the_wrong_shape_is_the_plugins_fault() -> None:
+    with pytest.raises(PluginError, match="'Confused' raised at filter"):
+        Runner([Weighted(Confused())]).filter(POD, SNAPSHOT, ROWS)

@@ -8,6 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from muster.api.core import Pod
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.groups import ObjectKey
 from muster.framework.status import Status
@@ -200,6 +201,34 @@ def test_one_that_misses_several_places_waits_for_as_many() -> None:
     for name, woken in (("n1", []), ("n1", []), ("n2", []), ("n3", [entity("g")])):
         event = ClusterEvent(Change.POD_FREED, node=make_node(name))
         assert queue.tell(event, 0.1) == woken
+
+
+def test_what_was_gained_before_an_attempt_does_not_count_after_it() -> None:
+    queue = make_queue(copies=2)
+    activate(queue, "g")
+    queue.refuse(entity("g"), refusal("Room", missing=3), 0.0)
+    queue.tell(ClusterEvent(Change.POD_FREED, node=make_node("n1")), 0.1)
+    queue.tick(1.0)
+    pop(queue)
+    queue.refuse(entity("g"), refusal("Room", missing=3), 1.0)
+    assert queue.tell(ClusterEvent(Change.POD_FREED, node=make_node("n2")), 1.1) == []
+
+
+def test_room_is_reckoned_once_for_members_of_one_shape() -> None:
+    asked: list[str] = []
+
+    def count(pod: Pod, node_name: str) -> int:
+        asked.append(node_name)
+        return 0
+
+    queue = Queue(
+        sort_key=PrioritySort().sort_key, rules_of=lambda name: RULES.get(name, ()), copies_on=count
+    )
+    for name in ("a", "b", "c"):
+        activate(queue, name)
+        queue.refuse(entity(name), refusal("Room", missing=1, shape=b"one" if name < "c" else b"two"), 0.0)
+    queue.tell(FREED, 0.1)
+    assert asked == ["n1", "n1"]
 
 
 def test_gated_and_incomplete_entities_are_woken_by_no_event_and_no_time() -> None:
