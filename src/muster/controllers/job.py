@@ -249,6 +249,8 @@ class Jobs(Reconciler):
         before = pods_of(job, view)
         known = {uid_of(pod) for pod in before}
         batch = min(missing, _PODS_PER_LOOK)
+        key = ("job", namespace_of(job), name_of(job))
+        refusals = self._keys.failures(key)
         indexes: list[int | None] = [None] * batch
         if is_indexed(job):
             indexes = list(free_indexes(job, before, tally.done | tally.failed_indexes, batch))
@@ -258,6 +260,8 @@ class Jobs(Reconciler):
                 failures = failures_so_far(job, (pod for pod in before if index_of(pod) == index))
             pod = make_pod(job, membership.group, index, failures)
             yield Write("create", PODS, namespace_of(job), "", pod)
+            if self._keys.failures(key) > refusals:
+                break  # what refused this one would refuse the others
         made = [pod for pod in pods_of(job, view) if uid_of(pod) not in known]
         for pod in made:
             text = f"Created pod: {name_of(pod)}"

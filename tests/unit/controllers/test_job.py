@@ -268,6 +268,12 @@ def test_what_cannot_be_made_is_told_and_tried_again(cluster: SmallCluster) -> N
     assert len(cluster.all(PODS)) == 1
 
 
+def test_one_refused_pod_is_enough_to_wait(cluster: SmallCluster) -> None:
+    cluster.server.refusals.append(("POST", "/pods", 403, "quota"))
+    add_job(cluster, parallelism=50, completions=50)
+    assert [reason for _, reason, _ in cluster.events()].count("FailedCreate") == 1
+
+
 def test_a_refused_status_is_written_later_and_nothing_is_counted_twice(cluster: SmallCluster) -> None:
     add_job(cluster)
     cluster.server.refusals.append(("PATCH", "/jobs/j/status", 500, "broken"))
