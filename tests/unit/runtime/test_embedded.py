@@ -11,7 +11,7 @@ import pytest
 from muster.apiserver.exchange import Request, Response
 from muster.assembly.cluster_plan import ClusterPlan
 from muster.base.errors import ConfigError, InvariantViolated
-from muster.runtime.embedded import Address, Driver, Plan, address_of, listen, serve
+from muster.runtime.embedded import Address, Driver, Plan, address_of, listen, serve, take_away
 
 
 class FakeCluster:
@@ -165,3 +165,12 @@ async def test_the_kubeconfig_is_there_while_the_server_is_and_private(tmp_path:
     await asyncio.wait_for(serve(plan, ready, stop), 30)
     assert seen == [(0o600, True)]
     assert not kubeconfig.exists()
+
+
+def test_a_kubeconfig_of_somebody_else_is_not_taken_away(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_bytes(b"another")
+    take_away(path, b"ours")
+    assert path.exists()
+    take_away(path, b"another")
+    assert not path.exists()
