@@ -47,6 +47,7 @@ from muster.scheduling.scheduler import Scheduler
 
 FINISH_S = 8.0  # a request may take 5 s; kubelets give 30 s before they kill
 STALE_LEADER_S = 20.0
+HOST_NAME_MAX = 64  # an Event takes an instance of 128 characters at most
 YOUNG_OBJECTS_BEFORE_COLLECTION = 50_000
 
 log = logging.getLogger("muster.run")
@@ -107,7 +108,7 @@ class SchedulerProcess:
         self._scheduler = scheduler
         self._now_s = clock.now_s
         self._rng = rng
-        self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+        self._identity = f"{socket.gethostname()[:HOST_NAME_MAX]}_{uuid.uuid4()}"
         self._requests = RequestCounts()
         self._client = ApiClient(access, now_s=clock.now_s, count=self._requests.count, connector=connector)
         self._loop = SchedulerLoop(scheduler, perform=self._perform, now_s=clock.now_s)

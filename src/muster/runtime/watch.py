@@ -202,13 +202,14 @@ class ListWatch(Generic[Item]):
             raise Unavailable(f"the watch of {self.kind.name} sent no event: {error}", code=0) from error
         if frame.type == "ERROR":
             self._raise_error(frame.object)
+        self.counts.events += frame.type != "BOOKMARK"
+        if frame.type in ("ADDED", "MODIFIED") and (item := self._read_item(frame.object)) is not None:
+            await self._tell(item)
+            self._version = item.metadata.resource_version
+            return
         metadata = msgspec.json.decode(frame.object, type=Named).metadata
-        if frame.type != "BOOKMARK":
-            self.counts.events += 1
-            if frame.type == "DELETED":
-                self._tell_gone(_key_of(metadata))
-            elif (item := self._read_item(frame.object)) is not None:
-                await self._tell(item)
+        if frame.type == "DELETED":
+            self._tell_gone(_key_of(metadata))
         self._version = metadata.resource_version
 
     def _raise_error(self, raw: Raw) -> None:
