@@ -263,10 +263,10 @@ def _ready_write(node: Object, now_s: float) -> Write:
     for type_, status, reason, message in _HEALTHY:
         words = {"reason": reason, "message": message, "lastHeartbeatTime": rfc3339(now_s)}
         reported = _with(reported, type_, status, now_s, words)
-    status: dict[str, Any] = {"conditions": reported["status"]["conditions"]}
+    news: dict[str, Any] = {"conditions": reported["status"]["conditions"]}
     if not ((node.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion"):
-        status["nodeInfo"] = _NODE_INFO
-    body = {"status": status}
+        news["nodeInfo"] = _NODE_INFO
+    body = {"status": news}
     return Write("patch", NODES, "", name_of(node), body, "status", uid_of(node))
 
 
