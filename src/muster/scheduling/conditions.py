@@ -21,7 +21,7 @@ WAITING = "muster.dev/Waiting"
 POD_SCHEDULED = "PodScheduled"
 
 UNSEEN_S_MAX = 60.0  # a write that the object has not shown for so long is not believed any more
-MESSAGE_LENGTH_MAX = 1024
+MESSAGE_BYTES_MAX = 1024
 
 
 class _Written:
@@ -173,8 +173,11 @@ class Conditions:
 
 
 def shorten(text: str) -> str:
-    """Cut a text to what an Event takes."""
-    return text if len(text) <= MESSAGE_LENGTH_MAX else text[: MESSAGE_LENGTH_MAX - 1] + "…"
+    """Cut a text to what an Event takes: the API server counts bytes, and "×" has two."""
+    whole, mark = text.encode(), "…"
+    if len(whole) <= MESSAGE_BYTES_MAX:
+        return text
+    return whole[: MESSAGE_BYTES_MAX - len(mark.encode())].decode(errors="ignore") + mark
 
 
 def _says_the_same(known: Condition | None, wanted: Condition) -> bool:

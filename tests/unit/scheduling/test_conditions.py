@@ -7,7 +7,7 @@ from muster.framework.groups import Group
 from muster.framework.ports import PatchGroupStatus
 from muster.scheduling.conditions import (
     INITIALLY_SCHEDULED,
-    MESSAGE_LENGTH_MAX,
+    MESSAGE_BYTES_MAX,
     UNSEEN_S_MAX,
     WAITING,
     Conditions,
@@ -138,5 +138,6 @@ def test_a_pod_that_is_gone_is_forgotten() -> None:
 
 
 def test_a_text_is_cut_to_what_an_event_takes() -> None:
-    assert shorten("x" * MESSAGE_LENGTH_MAX) == "x" * MESSAGE_LENGTH_MAX
-    assert len(shorten("x" * 5000)) == MESSAGE_LENGTH_MAX
+    assert shorten("x" * MESSAGE_BYTES_MAX) == "x" * MESSAGE_BYTES_MAX
+    assert len(shorten("x" * 5000).encode()) == MESSAGE_BYTES_MAX
+    assert len(shorten("×" * 5000).encode()) <= MESSAGE_BYTES_MAX
