@@ -53,6 +53,16 @@ def test_in_the_foreground_the_owner_waits_for_those_that_block_it(cluster: Smal
     assert cluster.find(PODS, "q") is None
 
 
+def test_a_dependent_that_turns_away_no_longer_blocks(cluster: SmallCluster) -> None:
+    job = cluster.create(JOBS, "j")
+    held = {**owned_by(owner(job, blockOwnerDeletion=True)), "finalizers": ["example.com/x"]}
+    cluster.create(PODS, "p", meta=held, spec={})
+    cluster.delete(JOBS, "j", propagationPolicy="Foreground")
+    assert cluster.find(JOBS, "j") is not None
+    cluster.patch(PODS, "p", {"metadata": {"ownerReferences": None}})
+    assert cluster.find(JOBS, "j") is None
+
+
 def test_orphans_stay_and_name_no_owner(cluster: SmallCluster) -> None:
     job = cluster.create(JOBS, "j")
     cluster.create(PODS, "p", meta=owned_by(owner(job)), spec={})
