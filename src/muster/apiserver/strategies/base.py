@@ -4,7 +4,7 @@ A kind's strategy overrides the hooks (`default`, `prepare_*`, `validate_object`
 `validate_status`); the order of the whole stays here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from muster.apiserver.kinds import Cause, Cluster, Object, Refused
@@ -83,7 +83,15 @@ class BaseStrategy:
 
     def validate_create(self, obj: Object, cluster: Cluster) -> list[Cause]:
         found = validate_metadata(obj["metadata"], namespaced=self.namespaced, name_rule=self.name_rule)
-        return found + self.validate_object(obj, cluster)
+        found += self.validate_object(obj, cluster)
+        if not found:
+            for warning in self.warnings(obj):
+                cluster.warn(warning)
+        return found
+
+    def warnings(self, obj: Object) -> Iterable[str]:
+        """What is allowed in a new object and probably not meant."""
+        return ()
 
     def validate_update(self, obj: Object, old: Object, sub: str, cluster: Cluster) -> list[Cause]:
         found = validate_metadata_change(obj["metadata"], old["metadata"])

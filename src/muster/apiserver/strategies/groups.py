@@ -55,6 +55,8 @@ class GroupStrategy(BaseStrategy):
     def default(self, obj: Object, cluster: Cluster) -> None:
         if obj["spec"].get("disruptionMode") is None:
             obj["spec"]["disruptionMode"] = {"single": {}}
+        if "PodGroupPreemptionPolicy" in cluster.gates and obj["spec"].get("preemptionPolicy") is None:
+            obj["spec"]["preemptionPolicy"] = "PreemptLowerPriority"
 
     def prepare_create(self, obj: Object, cluster: Cluster) -> None:
         super().prepare_create(obj, cluster)
@@ -64,6 +66,8 @@ class GroupStrategy(BaseStrategy):
         super().prepare_update(obj, old, sub, cluster)
         if not sub:
             drop_gated(obj["spec"], old["spec"], cluster)
+            if old["spec"].get("preemptionPolicy") is None:  # stored while the gate was off
+                obj["spec"].pop("preemptionPolicy", None)
 
     def admit_create(self, obj: Object, cluster: Cluster) -> None:
         admit_priority(obj, cluster, resource=self.resource, group=_GROUP)

@@ -1,5 +1,6 @@
 """Job (batch/v1): pods to completion, on request as a gang (WorkloadWithJob)."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from muster.apiserver.kinds import Cause, Cluster, Object
@@ -91,16 +92,17 @@ class JobStrategy(BaseStrategy):
 
     def validate_object(self, obj: Object, cluster: Cluster) -> list[Cause]:
         spec = obj["spec"]
-        dotted = [detail for detail in dns_label(text(obj["metadata"], "name")) if "dots" in detail]
-        if dotted:
-            cluster.warn(
-                "metadata.name: this is used in Pod names and hostnames, which can result in surprising "
-                f"behavior; a DNS label is recommended: [{' '.join(dotted)}]"
-            )
         found = validate_job_spec(spec)
         found += validate_gang_size(spec)
         found += validate_mode_fits(spec)
         return found + validate_job_selector(obj, generated=True) + validate_scheduling(spec)
+
+    def warnings(self, obj: Object) -> Iterable[str]:
+        if problems := dns_label(text(obj["metadata"], "name")):
+            yield (
+                "metadata.name: this is used in Pod names and hostnames, which can result in surprising "
+                f"behavior; a DNS label is recommended: [{' '.join(problems)}]"
+            )
 
     def validate_change(self, obj: Object, old: Object, cluster: Cluster) -> list[Cause]:
         spec, before = obj["spec"], old["spec"]

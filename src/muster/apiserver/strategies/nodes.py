@@ -96,12 +96,22 @@ class NodeStrategy(BaseStrategy):
 def _validate_spec(obj: Object) -> list[Cause]:
     spec = obj["spec"]
     found = validate_taints("metadata.taints", items(spec, "taints"))
-    for index, network in enumerate(items(spec, "podCIDRs")):
+    networks = items(spec, "podCIDRs")
+    families: set[int] = set()
+    for index, network in enumerate(networks):
         try:
-            ipaddress.ip_network(network)
+            interface = ipaddress.ip_interface(network)
         except ValueError:
             detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
             found.append(invalid(f"spec.podCIDRs[{index}]", network, detail))
+            continue
+        if interface.ip != interface.network.network_address:
+            detail = "must not have bits set beyond the prefix length"
+            found.append(invalid(f"spec.podCIDRs[{index}]", network, detail))
+        families.add(interface.version)
+    if len(networks) > 1 and len(families) < len(networks):
+        detail = "may specify no more than one CIDR for each IP family"
+        found.append(invalid("spec.podCIDRs", networks, detail))
     return found
 
 

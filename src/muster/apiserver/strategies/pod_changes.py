@@ -232,12 +232,26 @@ def validate_pod_status(obj: Object, old: Object) -> list[Cause]:
     nominated = text(status, "nominatedNodeName")
     if nominated:
         found += invalid_each("status.nominatedNodeName", nominated, dns_subdomain(nominated))
+        if text(old["spec"], "nodeName") and nominated != text(before, "nominatedNodeName"):
+            detail = "may not be set on pods that are already bound to a node"
+            found.append(forbidden("status.nominatedNodeName", detail))
     if text(before, "qosClass") and text(status, "qosClass") != text(before, "qosClass"):
         found.append(invalid("status.qosClass", text(status, "qosClass"), IMMUTABLE))
     found += _validate_terminated(old["spec"], status, before)
+    found += _validate_claim_statuses(old["spec"], items(status, "resourceClaimStatuses"))
     for index, address in enumerate(items(status, "podIPs")):
         found += validate_address(f"status.podIPs[{index}]", text(address, "ip"))
     return found
+
+
+def _validate_claim_statuses(spec: Object, statuses: list[Object]) -> list[Cause]:
+    known = {text(claim, "name") for claim in items(spec, "resourceClaims")}
+    detail = "must match the name of an entry in `spec.resourceClaims`"
+    return [
+        invalid(f"status.resourceClaimStatuses[{index}].name", text(status, "name"), detail)
+        for index, status in enumerate(statuses)
+        if text(status, "name") not in known
+    ]
 
 
 def _validate_terminated(spec: Object, status: Object, before: Object) -> list[Cause]:

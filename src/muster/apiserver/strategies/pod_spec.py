@@ -4,6 +4,7 @@ import ipaddress
 
 from muster.apiserver.kinds import Cause, Object
 from muster.apiserver.strategies.fields import (
+    duplicate,
     forbidden,
     invalid,
     invalid_each,
@@ -37,6 +38,7 @@ _ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 def validate_pod_spec(path: str, spec: Object) -> list[Cause]:
     """All field errors of a spec, in stock's order."""
     found = validate_volumes(f"{path}.volumes", items(spec, "volumes"))
+    found += validate_claims(f"{path}.resourceClaims", items(spec, "resourceClaims"))
     found += validate_containers(path, spec)
     found += validate_pod_resources(f"{path}.resources", spec)
     found += _validate_policies(path, spec)
@@ -56,6 +58,28 @@ def validate_pod_spec(path: str, spec: Object) -> list[Cause]:
     found += _validate_aliases(f"{path}.hostAliases", items(spec, "hostAliases"))
     found += _validate_rest(path, spec)
     return found + _validate_group(f"{path}.schedulingGroup", spec.get("schedulingGroup"))
+
+
+def validate_claims(path: str, claims: list[Object]) -> list[Cause]:
+    """Resource claims of a pod: named, each by one reference."""
+    found: list[Cause] = []
+    seen: set[str] = set()
+    sources = ("resourceClaimName", "resourceClaimTemplateName")
+    for index, claim in enumerate(claims):
+        here, name = f"{path}[{index}]", text(claim, "name")
+        if name and name in seen:
+            found.append(duplicate(f"{here}.name", name))
+        seen.add(name)
+        found += invalid_each(f"{here}.name", name, dns_label(name)) if name else [required(f"{here}.name")]
+        given = [key for key in sources if claim.get(key) is not None]
+        if len(given) != 1:
+            names = [f"`{key}`" for key in sources]
+            none = f"must specify one of: {', '.join(names)}"
+            both = f"at most one of {' or '.join(names)} may be specified"
+            found.append(invalid(here, claim, both if given else none))
+        for key in given:
+            found += invalid_each(f"{here}.{key}", claim[key], dns_subdomain(claim[key]))
+    return found
 
 
 def _validate_policies(path: str, spec: Object) -> list[Cause]:

@@ -1,5 +1,6 @@
 """Pod: defaults, admission and rules put together; special verbs are in `pod_verbs.py`."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,13 +16,14 @@ from muster.apiserver.strategies.pod_changes import (
     validate_pod_status,
     validate_resize,
 )
-from muster.apiserver.strategies.pod_defaults import CONTAINER_LISTS, default_pod, default_pod_spec
+from muster.apiserver.strategies.pod_defaults import default_pod, default_pod_spec
 from muster.apiserver.strategies.pod_placement import merge_label_keys
 from muster.apiserver.strategies.pod_spec import validate_gated_binding, validate_pod_spec
 from muster.apiserver.strategies.pod_table import COLUMNS, TERMINAL, pod_cells
+from muster.apiserver.strategies.pod_warnings import pod_warnings
 from muster.apiserver.strategies.printing import Column
 from muster.apiserver.strategies.priority import admit_priority
-from muster.apiserver.strategies.resources import is_whole, quality_of_service
+from muster.apiserver.strategies.resources import quality_of_service
 
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 _LOST_NODES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -69,6 +71,9 @@ class PodStrategy(BaseStrategy):
         if sub == "status":
             owners = dict(old["metadata"])
             keep_from(obj["metadata"], owners, "ownerReferences")
+            if not text(mapping(obj, "status"), "qosClass"):
+                obj["status"] = dict(mapping(obj, "status"))
+                keep_from(obj["status"], mapping(old, "status"), "qosClass")
         elif sub == "ephemeralcontainers":
             keep_all_but_ephemeral(obj, old)
         elif sub == "resize":
@@ -96,12 +101,14 @@ class PodStrategy(BaseStrategy):
             why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
             raise forbid("pods", "", name, why)
         _copy_zone(obj, cluster)
-        _warn_fractions(spec, cluster)
 
     def validate_object(self, obj: Object, cluster: Cluster) -> list[Cause]:
         spec = obj["spec"]
         found = validate_pod_spec("spec", spec)
         return found + validate_gated_binding("spec", spec) + validate_ephemeral_absent(spec)
+
+    def warnings(self, obj: Object) -> Iterable[str]:
+        return pod_warnings(obj)
 
     def validate_update(self, obj: Object, old: Object, sub: str, cluster: Cluster) -> list[Cause]:
         if sub == "status":
@@ -190,16 +197,3 @@ def _copy_zone(obj: Object, cluster: Cluster) -> None:
     found = {key: labels[key] for key in _ZONE_LABELS if key in labels}
     if found:
         obj["metadata"]["labels"] = {**mapping(obj["metadata"], "labels"), **found}
-
-
-def _warn_fractions(spec: Object, cluster: Cluster) -> None:
-    for key in CONTAINER_LISTS:
-        for index, container in enumerate(items(spec, key)):
-            resources = mapping(container, "resources")
-            for kind in ("limits", "requests"):
-                value = mapping(resources, kind).get("memory")
-                if value is not None and not is_whole(value):
-                    cluster.warn(
-                        f"spec.{key}[{index}].resources.{kind}[memory]: fractional byte value "
-                        f'"{value}" is invalid, must be an integer'
-                    )

@@ -91,9 +91,13 @@ def validate_unchanged(path: str, spec: Object, old: Object, *keys: str) -> list
     return [
         invalid(f"{path}.{key}", None, IMMUTABLE)
         for key in keys
-        if (spec.get(key) or None) != (old.get(key) or None)
-        or (isinstance(spec.get(key), int) and spec.get(key) != old.get(key))
+        if _meant(spec.get(key)) != _meant(old.get(key))
     ]
+
+
+def _meant(value: object) -> object:
+    """A value as Go compares it: nothing, null and what is empty are one; a number is itself, zero too."""
+    return value if isinstance(value, int) else value or None
 
 
 # Field of a group or template → the gate that it needs.

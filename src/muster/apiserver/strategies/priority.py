@@ -58,8 +58,6 @@ def admit_priority(obj: Object, cluster: Cluster, *, resource: str, group: str) 
 
 def _admit_policy(spec: Object, policy: str, *, resource: str, group: str, name: str) -> None:
     given = spec.get("preemptionPolicy")
-    if given is None and group:
-        given = _LOWER  # a group gets the default before its class is asked
     if given is not None and given != policy:
         what = "pod group" if group else "pod"
         why = (

@@ -53,6 +53,13 @@ def test_a_field_may_have_a_value_where_it_is_absent() -> None:
     assert read({"spec": {"unschedulable": True}}, "spec.unschedulable") == "true"
 
 
+def test_what_is_refused_is_not_warned_of() -> None:
+    bad = {"metadata": {"name": "a.b"}, "spec": {"containers": []}}
+    response = FullServer().ask("POST", PODS, bad)
+    assert response.status == 422
+    assert response.headers == ()
+
+
 def test_nothing_is_refused_or_held_unless_a_kind_says_so() -> None:
     strategy = BaseStrategy()
     assert strategy.holds({"metadata": {}}) is False

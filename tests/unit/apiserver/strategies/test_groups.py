@@ -82,6 +82,23 @@ def test_min_count_may_change_and_nothing_else() -> None:
     ]
 
 
+def test_a_put_without_the_priority_that_admission_gave_is_refused() -> None:
+    server = FullServer()
+    version = server.create(GROUPS, "g", spec={"schedulingPolicy": GANG})["metadata"]["resourceVersion"]
+    body = {"metadata": {"name": "g", "resourceVersion": version}, "spec": {"schedulingPolicy": GANG}}
+    assert server.faults("PUT", f"{GROUPS}/g", body) == [
+        "spec.priority: Invalid value: null: field is immutable"
+    ]
+
+
+def test_a_group_stored_while_a_gate_was_off_stays_as_it_is() -> None:
+    server = FullServer(gates=frozenset({"GenericWorkload"}))
+    server.create(GROUPS, "g", spec={"schedulingPolicy": GANG})
+    server.api.gates = DEFAULT_GATES
+    changed = server.change(GROUPS, "g", metadata={"labels": {"a": "b"}})
+    assert "preemptionPolicy" not in changed["spec"]
+
+
 def test_a_composite_policy_is_frozen_whole_and_its_workload_required() -> None:
     server = FullServer()
     policy = {"gang": {"minGroupCount": 2}}

@@ -38,6 +38,15 @@ def test_a_bad_node_is_refused(body: dict[str, Any], fault: str) -> None:
     assert FullServer().create_faults(NODES, **body) == [fault]
 
 
+def test_a_node_has_one_network_of_each_family() -> None:
+    server = FullServer()
+    server.create(NODES, "n", spec={"podCIDRs": ["10.0.0.0/24", "2001:db8::/64"]})
+    twice = server.create_faults(NODES, spec={"podCIDRs": ["10.0.0.0/24", "10.0.1.0/24"]})
+    assert twice[0].endswith("may specify no more than one CIDR for each IP family")
+    inside = server.create_faults(NODES, spec={"podCIDRs": ["10.0.0.5/24"]})
+    assert inside[0].endswith("must not have bits set beyond the prefix length")
+
+
 def test_a_taint_is_there_once_for_each_effect() -> None:
     taints = [{"key": "a", "effect": "NoSchedule"}, {"key": "a", "effect": "NoExecute"}]
     server = FullServer()

@@ -159,6 +159,24 @@ def test_a_status_takes_any_phase_and_no_other_quality() -> None:
     ]
 
 
+def test_a_bound_pod_is_nominated_for_nothing() -> None:
+    server = FullServer()
+    server.pod("p", nodeName="n")
+    assert server.change_faults(PODS, "p/status", status={"nominatedNodeName": "m"}) == [
+        "status.nominatedNodeName: Forbidden: may not be set on pods that are already bound to a node"
+    ]
+
+
+def test_a_status_without_quality_keeps_it_and_claims_are_those_of_the_spec() -> None:
+    server = FullServer()
+    server.pod("p")
+    assert server.change(PODS, "p/status", status=None)["status"] == {"qosClass": "BestEffort"}
+    assert server.change_faults(PODS, "p/status", status={"resourceClaimStatuses": [{"name": "a"}]}) == [
+        'status.resourceClaimStatuses[0].name: Invalid value: "a": must match the name of an entry in '
+        "`spec.resourceClaims`"
+    ]
+
+
 def test_a_container_that_ended_for_good_stays_ended() -> None:
     server = FullServer()
     server.pod("p", restartPolicy="Never")

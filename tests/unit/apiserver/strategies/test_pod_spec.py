@@ -74,6 +74,15 @@ def test_faults_of_several_parts_come_in_stock_order() -> None:
     ]
 
 
+def test_a_claim_has_a_name_and_one_source() -> None:
+    claims = [{"name": "a"}, {"name": "a", "resourceClaimName": "x", "resourceClaimTemplateName": "y"}]
+    found = FullServer().pod_faults(resourceClaims=claims)
+    assert found[1] == 'spec.resourceClaims[1].name: Duplicate value: "a"'
+    assert found[0].endswith("must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
+    both = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+    assert found[2].endswith(both)
+
+
 def test_an_address_is_of_either_family() -> None:
     assert validate_address("a", "10.0.0.1") == validate_address("a", "2001:db8::1") == []
     assert validate_address("a", "x")[0].message.startswith('Invalid value: "x": must be a valid IP address')

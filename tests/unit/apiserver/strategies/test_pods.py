@@ -82,13 +82,11 @@ def test_a_pod_created_on_a_node_carries_its_zone() -> None:
     }
 
 
-def test_a_fraction_of_a_byte_is_warned_of() -> None:
-    container = {**CONTAINER, "resources": {"requests": {"memory": "100m"}}}
-    response = FullServer().ask(
-        "POST", PODS, {"metadata": {"name": "p"}, "spec": {"containers": [container]}}
-    )
+def test_what_is_probably_not_meant_is_warned_of() -> None:
+    body = {"metadata": {"name": "a.b"}, "spec": {"containers": [CONTAINER]}}
+    response = FullServer().ask("POST", PODS, body)
     assert response.status == 201
-    assert "fractional byte value" in dict(response.headers)["Warning"]
+    assert "a DNS label is recommended: [must not contain dots]" in dict(response.headers)["Warning"]
 
 
 def test_a_status_takes_labels_along_and_no_spec() -> None:
