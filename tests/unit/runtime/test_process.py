@@ -22,6 +22,7 @@ from muster.runtime.clock import Clock
 from muster.runtime.credentials import Nobody
 from muster.runtime.kubeconfig import Access
 from muster.runtime.process import GROUPS, KINDS, NODES, PODS, RunSettings, SchedulerProcess, lease_names
+from muster.runtime.watch import WatchedKind
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 
@@ -34,6 +35,7 @@ class FakeCluster:
         self.watchers: dict[str, list[asyncio.Queue[bytes]]] = defaultdict(list)
         self.leases: dict[str, dict[str, Any]] = {}
         self.unserved: set[str] = set()
+        self.forbidden: set[str] = set()
         self.version = 100
         self.bound: dict[str, str] = {}
         self.changed = asyncio.Condition()
@@ -55,6 +57,8 @@ class FakeCluster:
         path = request.path
         if path == "/version":
             return web.json_response({"gitVersion": "v1.37.2"})
+        if any(path.endswith(end) for end in self.forbidden):
+            return status(403, "Forbidden", f"{path} is forbidden")
         if path in self.unserved:
             return status(404, "NotFound", "the server could not find the requested resource")
         if path in self.objects and request.method == "GET":
@@ -194,6 +198,51 @@ async def test_a_cluster_without_pod_groups_is_refused_with_a_hint(cluster: Fake
     with pytest.raises(ConfigError, match="does not serve /apis/scheduling") as caught:
         await cluster.process().run()
     assert "muster check" in caught.value.hint
+
+
+@pytest.mark.parametrize("kind", [NODES, GROUPS, PODS], ids=lambda kind: kind.name)
+async def test_without_the_right_to_list_it_says_at_once_what_it_may_not(
+    cluster: FakeCluster, kind: WatchedKind[Any]
+) -> None:
+    cluster.forbidden.add(kind.path)
+    with pytest.raises(ConfigError, match=f"may not list {kind.name}: .* is forbidden"):
+        await cluster.process().run()
+
+
+@pytest.mark.parametrize("end", ["/status", "/events"])
+async def test_without_the_right_to_tell_a_gang_is_bound_whole_all_the_same(
+    cluster: FakeCluster, end: str
+) -> None:
+    cluster.forbidden.add(end)
+    cluster.add_node("n1", "4")
+    async with cluster.running():
+        await cluster.wait_for(cluster.add_gang(3))
+    assert len(cluster.bound) == 3
+
+
+async def test_without_the_right_to_bind_nothing_is_bound_and_every_failure_is_counted(
+    cluster: FakeCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster.forbidden.add("/binding")
+    cluster.add_node("n1", "4")
+    names = cluster.add_gang(2)
+    process = cluster.process(elects_leader=False)
+    failures = asyncio.Event()
+    post = process._executor._post
+
+    def count(event: Any) -> None:
+        post(event)
+        if process._executor.counts.bind_failures >= len(names):
+            failures.set()
+
+    process._executor._post = count
+    task = asyncio.create_task(process.run())
+    await failures.wait()
+    process.stop()
+    assert await task == 0
+    assert cluster.bound == {}
+    assert b'muster_bindings_total{result="failed"} 2.0' in process._page.text()
+    assert "binding default/g-0 to n1: " in caplog.text
 
 
 @pytest.mark.parametrize(
