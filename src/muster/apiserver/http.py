@@ -31,6 +31,7 @@ _ADMIN = ("admin", ("system:masters", "system:authenticated"))
 _ANONYMOUS = ("system:anonymous", ("system:unauthenticated",))
 _GOODBYE_S = 2.0
 _FRAMES_A_WRITE = 500
+_FAULT = "Internal error occurred: the server failed at this request; its log says how"
 
 
 class HttpServer:
@@ -110,8 +111,12 @@ class _Protocol(RequestHandler):
         message: str | None = None,
     ) -> web.StreamResponse:
         if status >= 500:
-            return super().handle_error(request, status, exc, message)
-        refused = method_not_allowed() if isinstance(exc, BadHttpMethod) else bad_request("Bad Request")
+            super().handle_error(request, status, exc, message)  # which logs it
+            refused = Refused(_FAULT, code=500, reason="InternalError", details={})
+        elif isinstance(exc, BadHttpMethod):
+            refused = method_not_allowed()
+        else:
+            refused = bad_request("Bad Request")
         answer = _whole(Response(refused.code, status_of(refused)), request)
         answer.force_close()
         return answer
@@ -142,6 +147,9 @@ async def _read_body(raw: web.BaseRequest) -> bytes:
     length = raw.content_length
     if length is not None and length > BODY_BYTES_MOST:
         raise _too_large()
+    if raw.headers.get("Expect", "").lower() == "100-continue":
+        await raw.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        raw.writer.output_size = 0
     chunks: list[bytes] = []
     size = 0
     try:

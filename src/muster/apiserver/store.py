@@ -47,11 +47,12 @@ class _Log:
             del self.changes[:count]
             del self.times_s[:count]
 
-    def after(self, revision: int) -> list[Change]:
+    def after(self, revision: int, most: int | None) -> list[Change]:
         changes = self.changes
         if not changes or revision >= changes[-1].revision:
             return []
-        return changes[bisect_left(changes, revision + 1, key=_revision_of) :]
+        start = bisect_left(changes, revision + 1, key=_revision_of)
+        return changes[start:] if most is None else changes[start : start + most]
 
 
 def _revision_of(change: Change) -> int:
@@ -124,14 +125,14 @@ class Store:
                 past[key] = change.previous
         return dict(sorted(past.items())) if moved else past
 
-    def changes_after(self, revision: int) -> Sequence[Change]:
-        """What was written after this revision, oldest first.
+    def changes_after(self, revision: int, most: int | None = None) -> Sequence[Change]:
+        """What was written after this revision, oldest first, at most so many.
 
         Raises   Expired when part of it is forgotten.
         """
         if revision < self._log.forgotten:
             raise Expired(f"too old resource version: {revision} ({self._log.forgotten})", code=410)
-        return self._log.after(revision)
+        return self._log.after(revision, most)
 
     @property
     def forgotten(self) -> int:

@@ -143,22 +143,24 @@ class StoreWatch(Watch):
             yield self._bookmark(revision, _INITIAL_END)
 
     def _take_changes(self, out: list[bytes], limit: int) -> None:
-        try:
-            changes = self._call.store.changes_after(self._revision)
-        except Expired as expired:
-            refused = Refused(str(expired), code=410, reason="Expired")
-            out.append(_line("ERROR", status_of(refused)))
-            self.stop()
-            return
         name = self._kind.name
-        for change in changes:
-            if len(out) >= limit:
+        while len(out) < limit:
+            try:
+                changes = self._call.store.changes_after(self._revision, limit)
+            except Expired as expired:
+                refused = Refused(str(expired), code=410, reason="Expired")
+                out.append(_line("ERROR", status_of(refused)))
+                self.stop()
                 return
-            self._revision = change.revision
-            if change.kind.name == name:
-                frame = self._frame_of(change)
+            for change in changes:
+                self._revision = change.revision
+                frame = self._frame_of(change) if change.kind.name == name else None
                 if frame is not None:
                     out.append(frame)
+                    if len(out) >= limit:
+                        return
+            if len(changes) < limit:
+                return
 
     def _frame_of(self, change: Change) -> bytes | None:
         if self._namespace and change.object["metadata"]["namespace"] != self._namespace:

@@ -140,13 +140,13 @@ def drop_double_owners(metadata: Object, call: Call, when: str = "") -> None:
     """Keep each owner reference once, and warn of the others."""
     kept: list[Object] = []
     double: list[str] = []
-    seen: set[str] = set()
+    seen: set[tuple[tuple[str, str], ...]] = set()
     for owner in metadata.get("ownerReferences") or ():
-        uid = owner.get("uid", "")
-        if uid in seen and owner in kept:
-            double.append(uid)
+        identity = tuple(sorted((name, str(value)) for name, value in owner.items()))
+        if identity in seen:
+            double.append(owner.get("uid", ""))
         else:
-            seen.add(uid)
+            seen.add(identity)
             kept.append(owner)
     if double:
         metadata["ownerReferences"] = kept

@@ -20,6 +20,18 @@ def test_yaml_is_taken_and_its_dates_stay_text(server: SmallServer) -> None:
     assert obj["metadata"]["annotations"] == {"day": "2026-01-01"}
 
 
+def test_aliases_stand_for_what_they_name_but_not_for_ever(server: SmallServer) -> None:
+    body = b"metadata: {name: y}\ndata: &d {k: v}\nbinaryData: {}\nfoo: *d\n"
+    assert server.object("POST", MAPS, body, content="application/yaml")["data"] == {"k": "v"}
+    letters = "bcdefghij"
+    lines = ["a: &a [x,x,x,x,x,x,x,x,x,x]"]
+    lines += [f"{name}: &{name} [{','.join([f'*{chr(ord(name) - 1)}'] * 10)}]" for name in letters]
+    code, message = server.refusal("POST", MAPS, "\n".join(lines).encode(), content="application/yaml")
+    assert code == 400
+    assert "excessive aliasing" in message
+    assert server.refusal("POST", MAPS, b"a: &a [*a]", content="application/yaml")[0] == 400
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [

@@ -7,13 +7,14 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import aiohttp
 import pytest
 from tests.unit.apiserver.small_server import MAPS, PODS, SmallServer
 
 from muster.apiserver.http import BODY_BYTES_MOST, HttpServer
+from muster.apiserver.server import ApiServer
 
 TOKEN = "secret"
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}
@@ -119,6 +120,22 @@ async def test_a_method_that_does_not_exist_is_405(wire: Wire) -> None:
     async with wire.client.request("FROB", wire.url(PODS), headers=ADMIN) as answer:
         assert answer.status == 405
         assert (await answer.json())["reason"] == "MethodNotAllowed"
+
+
+async def test_a_client_that_asks_whether_to_go_on_is_told_so(wire: Wire) -> None:
+    body = json.dumps({"metadata": {"name": "a"}}).encode()
+    async with wire.client.post(wire.url(MAPS), data=body, headers=JSON, expect100=True) as answer:
+        assert answer.status == 201
+
+
+async def test_a_fault_of_ours_is_a_status_too_and_the_server_lives(wire: Wire) -> None:
+    healthy, wire.server.api = wire.server.api, cast(ApiServer, None)
+    async with wire.client.get(wire.url(PODS), headers=ADMIN) as answer:
+        assert answer.status == 500
+        assert (await answer.json())["reason"] == "InternalError"
+    wire.server.api = healthy
+    async with wire.client.get(wire.url(PODS), headers=ADMIN) as answer:
+        assert answer.status == 200
 
 
 async def test_head_has_no_body(wire: Wire) -> None:

@@ -144,6 +144,15 @@ def test_frames_are_taken_in_portions(server: SmallServer) -> None:
     assert [len(events(server, watch, 2)) for _ in range(3)] == [2, 1, 0]
 
 
+def test_changes_of_other_kinds_in_between_hide_nothing(server: SmallServer) -> None:
+    watch = watching(server)
+    events(server, watch)
+    for index in range(25):
+        server.create_pod(f"p{index}")
+    server.create_map("c")
+    assert [len(events(server, watch, 3)) for _ in range(2)] == [1, 0]
+
+
 def test_the_reader_is_called_when_there_is_something_and_never_after_the_end(server: SmallServer) -> None:
     watch = watching(server)
     calls: list[str] = []
