@@ -63,6 +63,20 @@ def test_a_dependent_that_turns_away_no_longer_blocks(cluster: SmallCluster) -> 
     assert cluster.find(JOBS, "j") is None
 
 
+def test_what_is_gone_or_replaced_before_it_is_looked_at_is_left_alone(cluster: SmallCluster) -> None:
+    store, row = cluster.server.store, cluster.server.catalog.by_name["configmaps"]
+    for name, uid, deleting in (("gone", "a", False), ("again", "b", True)):
+        ghost = {"apiVersion": "batch/v1", "kind": "Job", "name": "ghost", "uid": "never"}
+        meta = {"name": name, "namespace": "default", "uid": uid, **owned_by(ghost)}
+        made = store.create(row, {"metadata": meta}, cluster.now_s)
+        store.delete(row, made, cluster.now_s)
+        if deleting:
+            again = {"name": name, "namespace": "default", "uid": "c", "finalizers": ["orphan"]}
+            store.create(row, {"metadata": {**again, "deletionTimestamp": None}}, cluster.now_s)
+    cluster.settle()
+    assert [obj["metadata"]["uid"] for obj in cluster.all(MAPS)] == ["c"]
+
+
 def test_orphans_stay_and_name_no_owner(cluster: SmallCluster) -> None:
     job = cluster.create(JOBS, "j")
     cluster.create(PODS, "p", meta=owned_by(owner(job)), spec={})
