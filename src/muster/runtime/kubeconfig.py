@@ -121,12 +121,13 @@ class Tls(Struct, frozen=True):
 
     def context_for(self, certificate: ClientCertificate | None) -> ssl.SSLContext:
         """Make a TLS context with this client certificate.  Raises ConfigError for unusable PEM text."""
-        context = ssl.create_default_context()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         if not self.is_checked:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        elif self.authority_pem is not None:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        elif self.authority_pem is None:
+            context.load_default_certs()
+        else:
             # A certificate that a server signed for itself is trusted as it stands.
             context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
             try:
