@@ -4,6 +4,8 @@ Fetches the objects; what they mean is `picture.py`, and in the group's own cond
 """
 
 import asyncio
+import textwrap
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +15,11 @@ from muster.base.errors import ApiError, ConfigError
 if TYPE_CHECKING:
     from muster.cli.picture import GroupPicture, Picture
 
+WIDTH = 100
+NODES = "/api/v1/nodes"
+PODS = "/api/v1/pods"
 GROUPS = "/apis/scheduling.k8s.io/v1beta1/podgroups"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
 _CONDITIONS = ("PodGroupInitiallyScheduled", "muster.dev/Waiting", "DisruptionTarget")
 _EVENTS_SHOWN = 5
 _NAMES_SHOWN = 6
@@ -30,17 +36,21 @@ def explain(
 ) -> None:
     """Say what a pod group holds, what it needs, and why it waits."""
     namespace, name = split_name(group)
-    from muster.cli.picture import take_picture
+    picture, events = asyncio.run(_look(kubeconfig, namespace, name))
+    found = find_group(picture, namespace, name)
+    print("\n".join(lines_of(found, picture, events)))
+
+
+def find_group(picture: "Picture", namespace: str, name: str) -> "GroupPicture":
+    """Give the group.  Raises ApiError that names others of like name where there is none."""
     from muster.framework.groups import ObjectKey
 
-    lists = asyncio.run(_fetch(kubeconfig, namespace, name))
-    picture = take_picture(lists["nodes"], lists["pods"], lists["groups"])
     found = picture.groups.get(ObjectKey(namespace, name))
     if found is None:
         near = [str(key) for key in picture.groups if key.name == name or key.namespace == namespace]
         also = f"; there is {', '.join(near[:_NAMES_SHOWN])}" if near else ""
         raise ApiError(f"no pod group {namespace}/{name}{also}", code=404, reason="NotFound")
-    print("\n".join(lines_of(found, picture, lists["events"])))
+    return found
 
 
 def split_name(text: str) -> tuple[str, str]:
@@ -56,62 +66,86 @@ def split_name(text: str) -> tuple[str, str]:
     return ("default", parts[0]) if len(parts) == 1 else (parts[0], parts[1])
 
 
-async def _fetch(kubeconfig: str | None, namespace: str, name: str) -> dict[str, list[dict[str, Any]]]:
+async def _look(kubeconfig: str | None, namespace: str, name: str) -> "tuple[Picture, list[dict[str, Any]]]":
+    """Fetch the cluster, and the events of the group and of the first member that waits."""
     import msgspec
 
+    from muster.cli.picture import take_picture
     from muster.runtime.client import ApiClient
     from muster.runtime.clock import Clock
     from muster.runtime.kubeconfig import find_access
 
-    selector = f"regarding.kind=PodGroup,regarding.name={name}"
-    paths = {
-        "nodes": ("/api/v1/nodes", {}),
-        "pods": ("/api/v1/pods", {}),
-        "groups": (GROUPS, {}),
-        "events": (f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", {"fieldSelector": selector}),
-    }
     async with ApiClient(find_access(kubeconfig), now_s=Clock().now_s) as client:
-        answers = {key: await client.call("GET", path, query=query) for key, (path, query) in paths.items()}
-    return {key: msgspec.json.decode(answer.body)["items"] or [] for key, answer in answers.items()}
+
+        async def items(path: str, **query: str) -> list[dict[str, Any]]:
+            answer = await client.call("GET", path, query=query)
+            return msgspec.json.decode(answer.body)["items"] or []
+
+        nodes, pods, groups = [await items(path) for path in (NODES, PODS, GROUPS)]
+        picture = take_picture(nodes, pods, groups)
+        found = find_group(picture, namespace, name)
+        about = [("PodGroup", name), *(("Pod", member) for member in found.waiting[:1])]
+        events: list[dict[str, Any]] = []
+        for kind, subject in about:
+            selector = f"regarding.kind={kind},regarding.name={subject}"
+            events += await items(EVENTS.format(namespace), fieldSelector=selector)
+    return picture, events
 
 
 def lines_of(found: "GroupPicture", picture: "Picture", events: list[dict[str, Any]]) -> list[str]:
-    """Give the explanation, a line each: state, members, amounts, conditions, deadlock, latest events."""
-    from muster.api.quantity import format_amount
-    from muster.cli.picture import write_amounts
-
+    """Give the explanation, readable in 100 columns: state, members, amounts, reasons, deadlock, events."""
     group = found.group
     policy = f"gang, minCount {group.min_count}" if group.is_gang else "basic"
     lines = [f"{group.key}  ({policy}, priority {group.priority})  {_state(found)}"]
+    for label, text in _facts(found, picture, events):
+        start = f"  {label:<11}"
+        lines += textwrap.wrap(
+            text, WIDTH, initial_indent=start, subsequent_indent=" " * len(start), break_long_words=False
+        )
+    return lines
+
+
+def _facts(
+    found: "GroupPicture", picture: "Picture", events: list[dict[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    from muster.api.quantity import format_amount
+    from muster.cli.picture import write_amounts
+
     counts = {
         "placed": found.placed,
         "waiting": len(found.waiting),
         "succeeded": found.succeeded,
         "failed": found.failed,
     }
-    named = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "none created yet"
-    lines.append(f"  members    {found.members}: {named}" if found.members else f"  members    {named}")
+    named = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    yield "members", f"{found.members}: {named}" if named else "none created yet"
     if found.held:
-        lines.append(f"  holds      {write_amounts(found.held)}")
+        yield "holds", write_amounts(found.held)
     if found.wanted:
-        lines.append(f"  needs      {write_amounts(found.wanted)} more")
+        yield "needs", f"{write_amounts(found.wanted)} more"
     for resource in found.wanted:
         free, total = picture.free(resource), picture.allocatable.get(resource, 0)
         amounts = f"{format_amount(resource, free)} of {format_amount(resource, total)}"
-        lines.append(f"  cluster    {amounts} {resource} free on {len(picture.node_names)} nodes")
-    lines += [
-        f"  {condition.type}={condition.status} {condition.reason or ''}: {condition.message or ''}"
-        for condition in group.conditions
-        if condition.type in _CONDITIONS
-    ]
+        yield "cluster", f"{amounts} {resource} free on {len(picture.node_names)} nodes"
+    said: set[str] = set()
+    for condition in found.group.conditions:
+        message = condition.message or ""
+        if condition.type in _CONDITIONS and (not message or message not in said):
+            yield (
+                "condition",
+                f"{condition.type}={condition.status} {condition.reason or ''}: {message}".rstrip(": "),
+            )
+            said.add(message)
     if found.stuck and found.placed:
-        lines.append(f"  {picture.explain_deadlock()}")
-    latest = sorted(events, key=_time_of)[-_EVENTS_SHOWN:]
-    lines += [
-        f"  event      {_time_of(event)} {event.get('type')} {event.get('reason')}: {event.get('note', '')}"
-        for event in latest
-    ]
-    return lines
+        yield "why", picture.explain_deadlock()
+    for event in sorted(events, key=_time_of)[-_EVENTS_SHOWN:]:
+        about = (event.get("regarding") or {}).get("name", "")
+        note = event.get("note", "")
+        yield (
+            "event",
+            f"{_time_of(event)[:19]} {about} {event.get('reason')}"
+            + (f": {note}" if note not in said else ""),
+        )
 
 
 def _state(found: "GroupPicture") -> str:

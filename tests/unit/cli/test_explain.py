@@ -67,12 +67,30 @@ def test_conditions_that_matter_are_shown() -> None:
         {"type": "Other", "status": "True", "reason": "X", "message": "y"},
     ]
     lines = explain([pod("g-0")], conditions=conditions)
-    assert "  PodGroupInitiallyScheduled=False Unschedulable: why" in lines
+    assert "  condition  PodGroupInitiallyScheduled=False Unschedulable: why" in lines
     assert not any("Other" in line for line in lines)
 
 
+def test_what_was_said_once_is_not_said_again() -> None:
+    said = {"status": "False", "reason": "Unschedulable", "message": "no room"}
+    conditions = [{"type": "PodGroupInitiallyScheduled", **said}, {"type": "muster.dev/Waiting", **said}]
+    event: Object = {"eventTime": "2026-01-01T00:00:00Z", "reason": "FailedScheduling", "note": "no room"}
+    event["regarding"] = {"name": "g-0"}
+    lines = explain([pod("g-0")], [event], conditions=conditions)
+    assert sum("no room" in line for line in lines) == 1
+    assert lines[-1] == "  event      2026-01-01T00:00:00 g-0 FailedScheduling"
+
+
+def test_long_reasons_are_folded_into_100_columns() -> None:
+    said = {"status": "False", "reason": "Unschedulable", "message": "no room for it " * 20}
+    lines = explain([pod("g-0")], conditions=[{"type": "PodGroupInitiallyScheduled", **said}])
+    assert max(map(len, lines)) <= 100
+    assert " ".join(" ".join(lines).split()).count("no room for it") == 20
+
+
 def test_a_deadlock_is_told() -> None:
-    assert "deadlock: default/g holds 1 nvidia.com/gpu" in explain([pod("g-0", "n1"), pod("g-1")])[-1]
+    text = " ".join(explain([pod("g-0", "n1"), pod("g-1")]))
+    assert "  why        deadlock: default/g holds 1 nvidia.com/gpu" in text
 
 
 def test_the_latest_events_come_last_and_at_most_five() -> None:
