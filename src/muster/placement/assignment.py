@@ -55,19 +55,18 @@ class _Shape:
 
 
 class Assigner:
-    """Places members on a fork, one placement at a time; throw both away together."""
+    """Places members on a fork, one placement (`rows`, ascending) at a time; throw both away together."""
 
     def __init__(self, fork: Snapshot, judge: Judge, rows: Int32) -> None:
         self.fork = fork
         self._judge = judge
         self._rows = rows
-        self._index_of = {row: index for index, row in enumerate(rows.tolist())}
         self._shapes: dict[ShapeKey, _Shape] = {}
 
     def assign_one(self, pod: Pod, shape: ShapeKey, *, prefer: int | None = None) -> int | None:
         """Place a member on the best row it fits on, or on `prefer` if it fits there; None if on none."""
         known = self._known(pod, shape)
-        index = self._index_of.get(prefer) if prefer is not None else None
+        index = self._find_index(prefer) if prefer is not None else None
         if index is None or not known.feasible[index]:
             index = find_best(known.feasible, known.score)
         if index is None:
@@ -121,9 +120,14 @@ class Assigner:
                 known.feasible, known.score = self._ask(pod, self._rows)
                 return
             changed.update(rows.tolist(), (row,))
-        indices = sorted(self._index_of[row] for row in changed if row in self._index_of)
-        if indices:
+        indices = np.flatnonzero(np.isin(self._rows, sorted(changed)))
+        if indices.size:
             known.feasible[indices], known.score[indices] = self._ask(pod, self._rows[indices])
+
+    def _find_index(self, row: int) -> int | None:
+        """Where this row stands among the rows of the placement."""
+        index = int(np.searchsorted(self._rows, row))
+        return index if index < len(self._rows) and self._rows[index] == row else None
 
     def _tell(self, placed: Pod, rows: Sequence[int]) -> None:
         for known in self._shapes.values():

@@ -35,12 +35,13 @@ class NodeResourcesFit:
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         feasible = np.ones(len(rows), dtype=np.bool_)
         reasons: list[NodeReason] = []
-        request, free = snapshot.request_of(pod), snapshot.free_at(rows)
+        request = snapshot.request_of(pod)
         for column in _columns_asked(snapshot, request):
-            short: Bool = free[:, column] < request[column]
+            allocatable = snapshot.allocatable[rows, column]
+            short: Bool = allocatable - snapshot.requested[rows, column] < request[column]
             if short.any():
                 feasible &= ~short
-                hopeless = short & (snapshot.allocatable[rows, column] < request[column])
+                hopeless = short & (allocatable < request[column])
                 text = _text(snapshot.axis.names[column])
                 reasons += [
                     NodeReason(rejected, text, resolvable=resolvable)
@@ -63,10 +64,12 @@ class NodeResourcesFit:
     def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
         request = snapshot.request_of(pod)
         columns = _columns_asked(snapshot, request)[1:] or _columns_asked(snapshot, request)
-        allocatable = snapshot.allocatable[rows][:, columns].astype(np.float64)
-        taken = snapshot.requested[rows][:, columns].astype(np.float64) + request[columns]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share: Float64 = np.where(allocatable > 0, taken / allocatable, 1.0).clip(0.0, 1.0).mean(axis=1)
+        share = np.zeros(len(rows), dtype=np.float64)
+        for column in columns:
+            allocatable = snapshot.allocatable[rows, column].astype(np.float64)
+            taken = snapshot.requested[rows, column] + float(request[column])
+            share += np.minimum(taken / np.maximum(allocatable, 1.0), 1.0)  # nothing offered is full
+        share /= len(columns)
         return 100.0 * (share if self.strategy == "most-allocated" else 1.0 - share)
 
     def hint_rules(self) -> tuple[HintRule, ...]:

@@ -228,3 +228,10 @@ def test_renaming_nodes_renames_the_answer(members: int) -> None:
     pods = make_gang("g", members, gpu=1)
     rows = [run(snapshot, pods, Rules(), count_alike=True) for snapshot in (first, second)]
     assert rows[0] == rows[1]
+
+
+@given(cluster=clusters(), pods=gangs(shapes_max=1))
+def test_one_more_node_never_costs_a_place(cluster: ClusterBuilder, pods: tuple[Pod, ...]) -> None:
+    before = run(cluster.snapshot(), pods, Rules(), count_alike=True).count(UNPLACED)
+    more = run(cluster.node("further", gpu=2).snapshot(), pods, Rules(), count_alike=True)
+    assert more.count(UNPLACED) <= before

@@ -1,6 +1,6 @@
 """Strategies give valid things, and the edges that tests rely on do occur."""
 
-from hypothesis import find, given
+from hypothesis import find, given, settings
 
 from muster.api.core import Pod
 from muster.api.quantity import INT64_MAX, parse_quantity
@@ -8,6 +8,8 @@ from muster.cluster.invariants import check_state
 from muster.plugins.node_resources import NodeResourcesFit
 from muster.testing.builders import ClusterBuilder
 from muster.testing.strategies import clusters, gangs, quantities
+
+PATIENT = settings(max_examples=2000, derandomize=True)
 
 
 @given(clusters())
@@ -26,7 +28,7 @@ def test_quantities_follow_the_grammar(text: str) -> None:
 
 
 def test_overcommitted_nodes_occur() -> None:
-    cluster = find(clusters(), lambda c: bool((c.snapshot().free < 0).any()))
+    cluster = find(clusters(), lambda c: bool((c.snapshot().free < 0).any()), settings=PATIENT)
     assert cluster.snapshot().live_rows().size
 
 
@@ -39,4 +41,4 @@ def test_gangs_that_fit_in_part_occur() -> None:
         feasible = NodeResourcesFit().filter(pod, snapshot, snapshot.live_rows()).feasible
         return bool(feasible.any() and not feasible.all())
 
-    assert fits_in_part(find(clusters(), fits_in_part))
+    assert fits_in_part(find(clusters(), fits_in_part, settings=PATIENT))
