@@ -109,10 +109,11 @@ def _move(
     """Take `place` from the index entries it left and add it to those it came to."""
     if before == after:
         return
-    for key in before:
-        if key not in after and key in index:
-            index[key].pop(place, None)
-            if not index[key]:
+    for key in set(before).difference(after):
+        places = index.get(key)
+        if places is not None:
+            places.pop(place, None)
+            if not places:
                 del index[key]
     for key in after:
         index.setdefault(key, {})[place] = None

@@ -84,25 +84,24 @@ def _no_execute(node: Object | None) -> list[tuple[str, str]]:
 
 def _patience_s(pod: Object, taints: list[tuple[str, str]]) -> float | None:
     """How long the pod bears these taints: 0 if it does not, None for ever."""
-    tolerations = pod["spec"].get("tolerations") or ()
-    shortest: float | None = None
+    by_key: dict[str, list[Object]] = {}
+    for toleration in pod["spec"].get("tolerations") or ():
+        if toleration.get("effect") in (None, "", "NoExecute"):
+            by_key.setdefault(toleration.get("key") or "", []).append(toleration)
+    for_all = [entry for entry in by_key.pop("", []) if entry.get("operator") == "Exists"]
+    used = list(for_all)
     for key, value in taints:
-        used = [toleration for toleration in tolerations if _tolerates(toleration, key, value)]
-        if not used:
+        found = [entry for entry in by_key.get(key, ()) if _tolerates(entry, value)]
+        if not found and not for_all:
             return 0.0
-        for toleration in used:
-            seconds = toleration.get("tolerationSeconds")
-            if seconds is not None:
-                shortest = min(max(0.0, float(seconds)), shortest if shortest is not None else float("inf"))
-    return shortest
+        used += found
+    limits = [entry["tolerationSeconds"] for entry in used if entry.get("tolerationSeconds") is not None]
+    return max(0.0, float(min(limits))) if limits else None
 
 
-def _tolerates(toleration: Object, key: str, value: str) -> bool:
-    if toleration.get("effect") not in (None, "", "NoExecute"):
-        return False
-    if toleration.get("key") and toleration["key"] != key:
-        return False
+def _tolerates(toleration: Object, value: str) -> bool:
+    """Whether a toleration of the taint's key takes its value, too."""
     operator = toleration.get("operator") or "Equal"
     if operator == "Exists":
         return True
-    return operator == "Equal" and bool(toleration.get("key")) and (toleration.get("value") or "") == value
+    return operator == "Equal" and (toleration.get("value") or "") == value
