@@ -17,7 +17,7 @@ from muster.controllers.objects import (
     uid_of,
     without_finalizer,
 )
-from muster.controllers.ports import Ask, Kind, Object, Seen, View, Wake, Write
+from muster.controllers.ports import Ask, Kind, Object, Seen, View, Write
 from muster.controllers.reconciler import Key, Reconciler
 
 FOREGROUND = "foregroundDeletion"
@@ -65,7 +65,7 @@ class GarbageCollector(Reconciler):
             return
         if is_deleting(obj):
             if has_finalizer(obj, ORPHAN):
-                yield from self._orphan(kind, obj, view, now_s)
+                yield from self._orphan(kind, obj, view)
             elif has_finalizer(obj, FOREGROUND):
                 yield from self._delete_dependents(kind, obj, view, now_s)
             return
@@ -73,14 +73,13 @@ class GarbageCollector(Reconciler):
         if references:
             yield from self._follow_owners(kind, obj, references, view)
 
-    def _orphan(self, kind: Kind, obj: Object, view: View, now_s: float) -> Iterator[Ask]:
+    def _orphan(self, kind: Kind, obj: Object, view: View) -> Iterator[Ask]:
+        """Let go of some dependents; each change of one brings the owner back here."""
         uid = uid_of(obj)
         for dependent_kind, dependent in view.dependents(uid)[:_DEPENDENTS_PER_LOOK]:
             yield _drop_references(dependent_kind, dependent, {uid})
         if not view.dependents(uid):
             yield _finalizer_patch(kind, obj, ORPHAN)
-        else:
-            yield Wake(now_s)
 
     def _delete_dependents(self, kind: Kind, obj: Object, view: View, now_s: float) -> Iterator[Ask]:
         uid = uid_of(obj)
