@@ -103,6 +103,8 @@ def _add_record(components: dict[str, Object], record: Record) -> None:
 def _property(components: dict[str, Object], field: Field) -> Object:
     shown = _type(components, field.type)
     out: Object = {"allOf": [shown]} if "$ref" in shown else dict(shown)
+    if field.replaced:
+        out["x-kubernetes-patch-strategy"] = "replace"
     if field.merge_key is not None:
         out["x-kubernetes-patch-strategy"] = "merge,retainKeys" if field.retain_keys else "merge"
         if field.merge_key:

@@ -1,8 +1,8 @@
 """The types of the API, read from `schema/*.json`: which fields there are, of what type, printed when.
 
 The decoder (`codec.py`) walks objects by them, patches take their merge keys from them, protobuf bodies
-their field numbers, and `openapi.py` publishes them.  The files are written by scripts/make_schema.py,
-which says what their lines mean.
+their field numbers, and `openapi.py` publishes them.  The files are written by
+tests/controlplane/make_schema.py, which says what their lines mean.
 """
 
 import json
@@ -59,6 +59,7 @@ class Field(Struct, frozen=True):
     `number` is its place in protobuf, a path where embedded types nest it (empty: not on the wire).
     `drop_zero`: left out when "", 0, false or empty; `always`: printed even when nothing was given.
     `merge_key` None: strategic patches replace the list; "": they treat it as a set of values.
+    `replaced`: they replace the map as a whole.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Field(Struct, frozen=True):
     always: bool
     merge_key: str | None
     retain_keys: bool
+    replaced: bool
     list_type: str
     list_keys: tuple[str, ...]
     required: bool
@@ -114,6 +116,7 @@ class Schemas:
             always=not omitted,
             merge_key=flags.get("merge"),
             retain_keys="retain" in flags,
+            replaced="replace" in flags,
             list_type=flags.get("list", ""),
             list_keys=tuple(filter(None, flags.get("keys", "").split(","))),
             required="need" in flags,

@@ -89,7 +89,9 @@ def _merge_entry(
         out.pop(key, None)
         return
     old = out.get(key)
-    if isinstance(value, dict) and isinstance(old, dict):
+    if field is not None and field.replaced:
+        out[key] = value
+    elif isinstance(value, dict) and isinstance(old, dict):
         out[key] = _merge_map(inner, old, value)
     elif isinstance(value, list) and isinstance(old, list) and field is not None:
         if field.merge_key is None:

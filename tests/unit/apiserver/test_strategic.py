@@ -81,6 +81,13 @@ def test_what_was_not_there_cannot_be_replaced() -> None:
     )
 
 
+def test_a_map_may_be_replaced_as_a_whole_by_its_schema() -> None:
+    budget = load_schemas().record("policy.v1/PodDisruptionBudget")
+    current = {"spec": {"selector": {"matchLabels": {"a": "b"}}}}
+    patch = {"spec": {"selector": {"matchLabels": {"c": "d"}}}}
+    assert merge_strategically(budget, current, patch) == patch
+
+
 def test_an_order_can_be_asked_for() -> None:
     order = {"$setElementOrder/conditions": [{"type": "B"}, {"type": "A"}]}
     assert conditions({"type": "A", "status": "False"}, **order) == [("B", "True"), ("A", "False")]

@@ -1,22 +1,22 @@
 """Write src/muster/apiserver/schema/*.json: the fields of every served API type, from Kubernetes' Go types.
 
-    scripts/make_schema.py API_DIR APIMACHINERY_DIR
+    tests/controlplane/make_schema.py
 
-The directories are those of the Go modules k8s.io/api and k8s.io/apimachinery of the version served
-(`go list -m -f '{{.Dir}}' k8s.io/api` where the referee control plane is built).  The Go types say what
-the OpenAPI document leaves out: which fields are always printed, which are pointers, field numbers.
+Reads the Go modules k8s.io/api and k8s.io/apimachinery of the version that go.mod beside this file names
+(`go mod download` fetches them).  The Go types say what the OpenAPI document leaves out: which fields are
+always printed, which are pointers, field numbers.
 
 One file a package, `<group>.<version>.json`: {"types": {TYPE: {FIELD: "NUMBER GO_TYPE FLAGS…"}}, "names":
 {NAMED_TYPE: GO_TYPE}}.  Go types are written as in Go, types of another package as `package/Type`.  Flags:
-`omit` (omitempty), `zero` (omitzero), `merge`, `merge=KEY`, `retain` (strategic merge), `list=KIND`,
-`keys=A,B` (server-side apply), `need` (required in OpenAPI).  Embedded types are flattened; NUMBER is then
-a path (`2.1`).
+`omit` (omitempty), `zero` (omitzero); `merge`, `merge=KEY`, `retain`, `replace` (strategic merge);
+`list=KIND`, `keys=A,B` (server-side apply); `need` (required in OpenAPI).  Embedded types are flattened;
+NUMBER is then a path (`2.1`).
 """
 
 import json
 import pathlib
 import re
-import sys
+import subprocess
 
 PACKAGES = {
     "core.v1": ("api", "core/v1"),
@@ -111,7 +111,10 @@ def flags_of(tag: str, comment: str) -> tuple[str, list[str]]:
     keys = re.findall(r"\+listMapKey=(\w+)", comment)
     flags += [f"keys={','.join(keys)}"] if keys else []
     flags += ["map=atomic"] if "+mapType=atomic" in comment or "+structType=atomic" in comment else []
-    if not re.search(r"\+(k8s:)?optional", comment) and "omitempty" not in options:
+    if strategy and strategy[1] == "replace":
+        flags.append("replace")
+    required = re.search(r"\+required", comment)
+    if required or (not re.search(r"\+(k8s:)?optional", comment) and "omitempty" not in options):
         flags.append("need")
     return name, flags
 
@@ -176,11 +179,20 @@ def flatten(source: Package, name: str, packages: dict[str, Package]) -> dict[st
     return fields
 
 
+def module_directory(module: str) -> pathlib.Path:
+    """Where Go keeps the source of a module."""
+    command = ["go", "list", "-m", "-f", "{{.Dir}}", module]
+    here = pathlib.Path(__file__).parent
+    found = subprocess.run(command, cwd=here, check=True, capture_output=True, text=True).stdout.strip()
+    if not found:
+        raise SystemExit(f"{module} is not there; run `go mod download` in {here}")
+    return pathlib.Path(found)
+
+
 def main() -> None:
-    api, machinery = (pathlib.Path(argument) for argument in sys.argv[1:3])
-    base = {"api": api, "machinery": machinery}
+    base = {"api": module_directory("k8s.io/api"), "machinery": module_directory("k8s.io/apimachinery")}
     packages = {name: Package(name, base[module] / path) for name, (module, path) in PACKAGES.items()}
-    target = pathlib.Path(__file__).parents[1] / "src/muster/apiserver/schema"
+    target = pathlib.Path(__file__).parents[2] / "src/muster/apiserver/schema"
     for name, content in collect(packages).items():
         lines = []
         for part in ("names", "types"):
