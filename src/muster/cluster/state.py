@@ -201,9 +201,11 @@ class ClusterState:
             record.confirmed = True
 
     def forget(self, key: PodKey, uid: str) -> None:
-        """The bind was refused: the room assumed for this pod is free again.  A bound pod is left alone."""
+        """The bind was refused: the room assumed is free again.  A confirmed or bound pod is left alone."""
         record = self._records.get(key)
-        if record is not None and record.assumed and record.pod.metadata.uid == uid:
+        if record is None or record.pod.metadata.uid != uid:
+            return
+        if record.assumed and not record.confirmed:
             self._release(key, record)
             record.assumed = record.confirmed = False
 

@@ -217,6 +217,14 @@ def test_the_outcome_of_another_pods_bind_is_ignored(verb: str) -> None:
     assert (cpu_of(state), state.is_assumed(P)) == (1000, True)
 
 
+def test_a_confirmed_pod_is_not_forgotten_though_no_watch_shows_it() -> None:
+    state = state_with()
+    state.assume(make_pod(cpu=1), "n1")
+    state.confirm(P, "uid-p")
+    state.forget(P, "uid-p")
+    assert (cpu_of(state), state.node_of(P)) == (1000, "n1")
+
+
 def test_forgetting_a_bound_pod_leaves_it_alone() -> None:
     state = state_with()
     state.apply_pod(make_pod(cpu=1, node="n1"))
