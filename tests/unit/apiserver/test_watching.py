@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.unit.apiserver.small_server import (
     GROUPS,
     MAPS,
@@ -196,3 +198,77 @@ def test_each_version_of_a_kind_is_watched_as_such(server: SmallServer) -> None:
 
 def test_a_bad_selector_is_refused_before_anything_is_sent(server: SmallServer) -> None:
     assert server.refusal("GET", f"{PODS}?watch=1&fieldSelector=spec.hostname=x")[0] == 400
+
+
+class Mirror:
+    """A client that lists once and then follows a watch; it lists again when it is told that it must."""
+
+    def __init__(self, server: SmallServer, selector: str) -> None:
+        self.server, self.query = server, f"labelSelector={selector}"
+        self.list()
+
+    def list(self) -> None:
+        listed = self.server.object("GET", f"{MAPS}?{self.query}")
+        self.version = listed["metadata"]["resourceVersion"]
+        self.objects = {item["metadata"]["name"]: item["metadata"]["uid"] for item in listed["items"]}
+        self.watch = watching(self.server, f"&resourceVersion={self.version}&{self.query}")
+
+    def follow(self, limit: int) -> bool:
+        """Take some events; whether there were any."""
+        seen = events(self.server, self.watch, limit)
+        for event in seen:
+            metadata = event["object"]["metadata"]
+            if event["type"] == "ERROR":
+                self.list()
+                return True
+            name = metadata["name"]
+            known = name in self.objects
+            assert known == (event["type"] != "ADDED"), (event["type"], name)
+            if event["type"] == "DELETED":
+                del self.objects[name]
+            else:
+                self.objects[name] = metadata["uid"]
+            assert int(metadata["resourceVersion"]) > int(self.version)
+            self.version = metadata["resourceVersion"]
+        return bool(seen)
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["put", "put", "label", "delete", "follow", "resume", "forget"]),
+        st.sampled_from("abc"),
+        st.sampled_from("xy"),
+        st.integers(1, 3),
+    ),
+    max_size=25,
+)
+
+
+@given(STEPS)
+@settings(max_examples=60, deadline=None)
+def test_a_client_that_lists_and_watches_ends_up_with_what_is_there(
+    steps: list[tuple[str, str, str, int]],
+) -> None:
+    server = SmallServer()
+    mirrors = [Mirror(server, selector) for selector in ("", "team=x", "team!=x")]
+    for verb, name, team, limit in steps:
+        if verb == "put" and server.ask("GET", f"{MAPS}/{name}").status == 404:
+            server.create_map(name, labels={"team": team})
+        elif verb == "label":
+            patch = {"metadata": {"labels": {"team": team}}}
+            server.ask("PATCH", f"{MAPS}/{name}", patch, content=MERGE_PATCH)
+        elif verb == "delete":
+            server.ask("DELETE", f"{MAPS}/{name}")
+        elif verb == "follow":
+            mirrors[limit - 1].follow(limit)
+        elif verb == "resume":
+            mirror = mirrors[limit - 1]
+            mirror.watch.stop()
+            mirror.watch = watching(server, f"&resourceVersion={mirror.version}&{mirror.query}")
+        elif verb == "forget":
+            server.store.forget()
+    for mirror in mirrors:
+        while mirror.follow(2):
+            pass
+        listed = server.object("GET", f"{MAPS}?{mirror.query}")["items"]
+        assert mirror.objects == {item["metadata"]["name"]: item["metadata"]["uid"] for item in listed}
