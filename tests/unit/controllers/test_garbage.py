@@ -53,6 +53,30 @@ def test_in_the_foreground_the_owner_waits_for_those_that_block_it(cluster: Smal
     assert cluster.find(PODS, "q") is None
 
 
+def test_in_the_foreground_the_last_generation_goes_first(cluster: SmallCluster) -> None:
+    job = cluster.create(JOBS, "j")
+    pod = cluster.create(PODS, "p", meta=owned_by(owner(job, blockOwnerDeletion=True)), spec={})
+    held = {**owned_by(owner(pod, blockOwnerDeletion=True)), "finalizers": ["example.com/x"]}
+    cluster.create(MAPS, "m", meta=held)
+    cluster.delete(JOBS, "j", propagationPolicy="Foreground")
+    assert cluster.get(PODS, "p")["metadata"]["deletionTimestamp"]
+    assert cluster.find(JOBS, "j") is not None
+    cluster.patch(MAPS, "m", {"metadata": {"finalizers": None}})
+    assert cluster.all(MAPS) == cluster.all(PODS) == cluster.all(JOBS) == []
+
+
+def test_an_owner_that_goes_in_the_background_keeps_its_dependents_until_it_is_gone(
+    cluster: SmallCluster,
+) -> None:
+    job = cluster.create(JOBS, "j", meta={"finalizers": ["example.com/x"]})
+    cluster.create(PODS, "p", meta=owned_by(owner(job, blockOwnerDeletion=True)), spec={})
+    cluster.delete(JOBS, "j", propagationPolicy="Background")
+    cluster.patch(PODS, "p", {"metadata": {"ownerReferences": [owner(job, controller=True)]}})
+    assert "deletionTimestamp" not in cluster.get(PODS, "p")["metadata"]
+    cluster.patch(JOBS, "j", {"metadata": {"finalizers": None}})
+    assert cluster.find(PODS, "p") is None
+
+
 def test_a_dependent_that_turns_away_no_longer_blocks(cluster: SmallCluster) -> None:
     job = cluster.create(JOBS, "j")
     held = {**owned_by(owner(job, blockOwnerDeletion=True)), "finalizers": ["example.com/x"]}

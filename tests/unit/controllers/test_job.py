@@ -362,6 +362,15 @@ def test_a_failed_index_is_tried_again(cluster: SmallCluster) -> None:
     assert indexes(cluster) == ["0", "1"]
 
 
+def test_nothing_is_remembered_of_a_job_that_is_gone() -> None:
+    jobs = Jobs()
+    cluster = SmallCluster(jobs)
+    add_job(cluster)
+    end(cluster, pods(cluster)[0], "Failed")
+    cluster.delete(JOBS, "j")
+    assert jobs._failures == {}
+
+
 # ── policies ──
 
 
