@@ -15,6 +15,7 @@ from muster.scheduling.books import Books
 from muster.scheduling.members import Cast, Stage
 from muster.scheduling.queue import Queue
 from muster.scheduling.scheduler import Scheduler
+from muster.scheduling.speech import Speech
 from muster.sim.report import Report
 from muster.sim.run import run_seed
 
@@ -88,3 +89,8 @@ def test_room_that_is_never_given_back_is_found(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(ClusterState, "_release", release_the_name_only)
     assert first_violation().violation.startswith("nothing forgotten:")
+
+
+def test_a_group_that_waits_in_silence_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Speech, "arm", lambda *_, **__: None)
+    assert first_violation().violation.startswith("says why:")

@@ -296,6 +296,61 @@ class TrueStaysTrue:
                 yield f"group {name} was True and is {condition and condition['status']}"
 
 
+class SaysWhy:
+    """Whoever waits is told what for, after a little more than five seconds, and nobody longer than it is so.
+
+    Groups by `muster.dev/Waiting`, members of a missing group and lone pods by PodScheduled=False; at most
+    ten members of a group that is held by its count.  Judged where the scheduler is told at once.
+    """
+
+    name = "says why"
+
+    def __init__(self, look: Look, *, is_settled: Callable[[], bool], started_s: Callable[[], float]) -> None:
+        self._look = look
+        self._is_settled = is_settled
+        self._started_s = started_s  # when the scheduler at work began
+        self._since_s: dict[str, float] = {}
+
+    def check(self, now_s: float) -> Iterator[str]:
+        """Groups and pods that wait in silence, and groups that say they wait though they do not."""
+        view = self._look()
+        quiet: dict[str, str] = {}
+        for name, group in view.groups.items():
+            waiting = [pod for pod in view.members(name) if is_waiting(pod)]
+            is_true = _status_of(group, "PodGroupInitiallyScheduled") == "True"
+            told = _status_of(group, "muster.dev/Waiting") == "True"
+            if waiting and not is_true and not told:
+                quiet[uid_of(group)] = f"group {name}"
+            elif told and is_true and self._is_settled():
+                yield f"group {name} is scheduled and says that it waits"
+            held = [pod for pod in waiting if _reason_of(pod) == "NotReadyForScheduling"]
+            if len(held) > 10:
+                yield f"group {name} tells {len(held)} members that they are not ready"
+        for name, pod in view.pods.items():
+            alone = is_waiting(pod) and not group_of(pod)
+            missing = (
+                is_waiting(pod)
+                and group_of(pod) not in view.groups
+                and len(view.members(group_of(pod))) <= 10
+            )
+            if (alone or missing) and _status_of(pod, "PodScheduled") != "False":
+                quiet[uid_of(pod)] = f"pod {name}"
+        self._since_s = {uid: self._since_s.get(uid, now_s) for uid in quiet}
+        for uid, since_s in self._since_s.items() if self._is_settled() else ():
+            if now_s - max(since_s, self._started_s()) > 6:
+                yield f"{quiet[uid]} waits since {since_s:.3f} and nobody says why"
+
+
+def _status_of(thing: Object, type_: str) -> str:
+    condition = condition_of(thing, type_)
+    return "" if condition is None else str(condition["status"])
+
+
+def _reason_of(pod: Object) -> str:
+    condition = condition_of(pod, "PodScheduled")
+    return "" if condition is None else str(condition.get("reason"))
+
+
 class RoomIsUsed:
     """Once all is calm, whatever can be placed is placed.
 

@@ -15,6 +15,7 @@ from muster.sim.checkers import (
     NothingForgotten,
     NoTornGangs,
     RoomIsUsed,
+    SaysWhy,
     TrueStaysTrue,
 )
 from muster.sim.coverage import Coverage
@@ -55,6 +56,12 @@ def run_seed(seed: int, scenario: str = "churn", *, until_event: int | None = No
         Coverage(world.view, counts),
         meter,
     ]
+    if not faults.event_late:
+        checkers.append(
+            SaysWhy(
+                world.view, is_settled=lambda: world.is_settled, started_s=lambda: world.scheduler_started_s
+            )
+        )
     simulation = Simulation(world, start_s=START_S, checkers=checkers)
     violation: Violation | None = None
     try:

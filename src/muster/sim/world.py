@@ -110,6 +110,7 @@ class ProductWorld:
 
     def start_scheduler(self) -> None:
         """Have a fresh scheduler work, from what the API holds."""
+        self.scheduler_started_s = self.now_s
         for observer in self._observers:
             observer.reset()
         self._scheduler = build(Config(scheduler_names=SCHEDULER_NAMES))

@@ -7,7 +7,7 @@ from muster.api.core import Pod, PodSpec, PodStatus
 from muster.api.meta import ObjectMeta
 from muster.framework.groups import Group, ObjectKey
 from muster.framework.ports import BindFailed, BindPod, GroupSeen, PodGone, PodSeen, TimeReached
-from muster.sim.checkers import GangWhole, NodeRoom, NoTornGangs, RoomIsUsed, TrueStaysTrue
+from muster.sim.checkers import GangWhole, NodeRoom, NoTornGangs, RoomIsUsed, SaysWhy, TrueStaysTrue
 
 GANG = ObjectKey("default", "g")
 
@@ -192,3 +192,51 @@ def test_a_lone_pod_that_fits_is_seen() -> None:
     scene.node("n1", 2)
     scene.pod("p", cpu="2")
     assert list(RoomIsUsed(scene.look).check(0.0)) == ["pod p fits"]
+
+
+def judge_silence(scene: Scene, *, started_s: float = 0.0) -> SaysWhy:
+    return SaysWhy(scene.look, is_settled=lambda: True, started_s=lambda: started_s)
+
+
+def test_a_group_may_wait_in_silence_for_a_few_seconds_only() -> None:
+    scene = Scene()
+    scene.group("g", 2)
+    scene.pod("a", group="g")
+    checker = judge_silence(scene)
+    assert list(checker.check(10.0)) == []
+    assert list(checker.check(15.0)) == []
+    assert list(checker.check(17.0)) == ["group g waits since 10.000 and nobody says why"]
+
+
+def test_a_new_scheduler_has_its_own_few_seconds() -> None:
+    scene = Scene()
+    scene.group("g", 2)
+    scene.pod("a", group="g")
+    checker = judge_silence(scene, started_s=14.0)
+    assert list(checker.check(10.0)) == []
+    assert list(checker.check(17.0)) == []
+
+
+def test_a_group_that_says_what_it_waits_for_is_not_silent() -> None:
+    scene = Scene()
+    scene.group("g", 2)
+    scene.groups["g"]["status"]["conditions"] = [{"type": "muster.dev/Waiting", "status": "True"}]
+    scene.pod("a", group="g")
+    checker = judge_silence(scene)
+    assert [*checker.check(10.0), *checker.check(60.0)] == []
+
+
+def test_a_scheduled_group_may_not_say_that_it_waits() -> None:
+    scene = Scene()
+    scene.group("g", 1, status="True")
+    scene.groups["g"]["status"]["conditions"].append({"type": "muster.dev/Waiting", "status": "True"})
+    assert list(judge_silence(scene).check(0.0)) == ["group g is scheduled and says that it waits"]
+
+
+def test_a_lone_pod_and_a_member_of_no_group_must_be_told() -> None:
+    scene = Scene()
+    scene.pod("lone")
+    scene.pod("orphan", group="missing")
+    checker = judge_silence(scene)
+    assert list(checker.check(0.0)) == []
+    assert [complaint.split(" waits")[0] for complaint in checker.check(7.0)] == ["pod lone", "pod orphan"]
