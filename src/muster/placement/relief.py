@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from muster.api.quantity import INT64_MAX
 from muster.base.arrays import Bool, Int32, Int64
 from muster.cluster.axes import add_saturating
 from muster.placement.capacity import UNLIMITED, members_per_node
@@ -79,9 +80,9 @@ def find_fewest_endings(
     search = _Search(free, asks, sorted(running, key=lambda g: g.name))
     helpful = search.groups
     everyone = tuple(range(len(helpful)))
-    if len(asks) == 1 and search.placeable(everyone) < needed:
-        return None
     for size in range(len(helpful) + 1):
+        if size == 2 and len(asks) == 1 and search.placeable(everyone) < needed:
+            return None  # like members: who ends more never fits fewer
         if search.checks + comb(len(helpful), size) > search.checks_max:
             chosen = _grow_and_thin(search, needed)
             return None if chosen is None else tuple(helpful[index].name for index in chosen)
@@ -129,26 +130,24 @@ class _Search:
         return self._known[key]
 
     def _count(self, chosen: tuple[int, ...]) -> int:
-        if len(self._asks) == 1:
-            return self._count_one_shape(chosen, self._asks[0])
+        if not chosen:
+            return count_placeable(self._free, self._asks)
+        rows, left = self._room_after(chosen)
+        if len(self._asks) == 1:  # like members: only rows where something ends can hold more
+            ask = self._asks[0]
+            fits = _fits(left, ask, ask.usable[rows])
+            return min(self._total - int(self._fits[rows].sum()) + int(fits.sum()), ask.member_count)
         free = self._free.copy()
-        for index in chosen:
-            group = self.groups[index]
-            free[group.rows] = _plus(free[group.rows], group.requests)
+        free[rows] = left
         return count_placeable(free, self._asks)
 
-    def _count_one_shape(self, chosen: tuple[int, ...], ask: Ask) -> int:
-        """The same for one shape, looking only at the rows where something ends."""
-        if not chosen:
-            return min(self._total, ask.member_count)
-        groups = [self.groups[index] for index in chosen]
-        rows = np.unique(np.concatenate([group.rows for group in groups]))
-        free = self._free[rows]
-        for group in groups:
-            here = np.searchsorted(rows, group.rows)
-            free[here] = _plus(free[here], group.requests)
-        fits = _fits(free, ask, ask.usable[rows])
-        return min(self._total - int(self._fits[rows].sum()) + int(fits.sum()), ask.member_count)
+    def _room_after(self, chosen: tuple[int, ...]) -> tuple[Int32, Int64]:
+        """Rows where something ends [T], ascending, and what is free there then [T, R]."""
+        all_rows, requests, _ = _flatten([self.groups[index] for index in chosen])
+        rows, where = np.unique(all_rows, return_inverse=True)
+        freed = np.zeros((len(rows), requests.shape[1]), dtype=np.int64)
+        np.add.at(freed, where, np.minimum(requests, INT64_MAX // len(chosen)))  # no sum can wrap
+        return rows, _plus(self._free[rows], freed)
 
 
 def _grow_and_thin(search: _Search, needed: int) -> list[int] | None:
