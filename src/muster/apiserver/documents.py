@@ -57,7 +57,7 @@ class Documents:
         if not parts:
             return Response(200, {"paths": self._paths()})
         if parts[0] in _HEALTH:
-            return Response(200, raw=b"ok", content_type=_TEXT)
+            return Response(200, raw=_health(request, parts), content_type=_TEXT)
         if parts[0] == "version":
             return Response(200, dict(_VERSION))
         if parts[0] == "openapi":
@@ -136,6 +136,14 @@ class Documents:
             if group:
                 paths += [f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)]
         return sorted(paths)
+
+
+def _health(request: Request, parts: list[str]) -> bytes:
+    """A word, or with ?verbose a line for each thing that was looked at."""
+    if len(parts) > 1 or request.first("verbose") is None:
+        return b"ok"
+    lines = [f"[+]{check} ok" for check in _CHECKS]
+    return "\n".join([*lines, f"{parts[0]} check passed", ""]).encode()
 
 
 def _encoded(document: object) -> bytes:

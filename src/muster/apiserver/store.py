@@ -7,7 +7,7 @@ ones are forgotten (`Expired`).  Next: `writing.py` writes here, `reading.py` an
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from muster.apiserver.kinds import Kind, Object
@@ -209,7 +209,3 @@ class Store:
         if shelf is None:
             shelf = self._shelves[kind.name] = _Shelf()
         return shelf
-
-    def kinds(self) -> Iterator[str]:
-        """Names of the kinds that have objects."""
-        return (name for name, shelf in self._shelves.items() if shelf.objects)

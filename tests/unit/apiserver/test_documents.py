@@ -18,6 +18,14 @@ def test_health_is_one_word(server: SmallServer, path: str) -> None:
     assert (response.status, response.raw, response.content_type) == (200, b"ok", "text/plain; charset=utf-8")
 
 
+def test_health_can_be_told_at_length(server: SmallServer) -> None:
+    raw = server.ask("GET", "/livez?verbose").raw
+    assert raw is not None
+    assert raw.startswith(b"[+]ping ok\n")
+    assert raw.endswith(b"livez check passed\n")
+    assert server.ask("GET", "/livez/ping").raw == b"ok"
+
+
 def test_the_version_is_that_of_the_api(server: SmallServer) -> None:
     version = server.object("GET", "/version")
     assert (version["major"], version["minor"], version["gitVersion"]) == ("1", "37", "v1.37.2")
