@@ -434,3 +434,21 @@ def test_a_child_that_owns_a_group_of_the_template_uses_it() -> None:
     cluster.settle()
     assert groups_of_pods(cluster) == {"theirs"}
     assert names(cluster.all(POD_GROUPS)) == ["theirs"]
+
+
+def test_a_group_changed_by_hand_is_put_right(cluster: SmallCluster) -> None:
+    add_job(cluster)
+    name = only_group(cluster)["metadata"]["name"]
+    by_hand = {"spec": {"schedulingPolicy": {"gang": {"minCount": 9}}}}
+    cluster.patch(POD_GROUPS, name, by_hand)
+    assert min_counts(cluster) == (4, 4)
+
+
+def test_a_held_job_goes_on_when_its_workload_is_mended() -> None:
+    adoption = Adoption()
+    made = make_workload(adoption.job, owned=True, referring=True, templates=2)
+    adoption.cluster.create(WORKLOADS, **made)
+    cluster = adoption.start()
+    assert cluster.all(PODS) == []
+    cluster.patch(WORKLOADS, "mine", {"spec": {"podGroupTemplates": made["spec"]["podGroupTemplates"][:1]}})
+    assert groups_of_pods(cluster) == {group_name("mine", "t0")}
