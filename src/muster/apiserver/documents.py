@@ -37,6 +37,17 @@ _VERSION = {
     "compiler": "",
     "platform": "",
 }
+# kubectl asks for these two before it says that a kind is not known.  No definitions: none can be made.  An OpenAPI
+# v2 document (its protobuf form: version, title, version of what, no paths) that describes nothing: v3 does.
+_OPENAPI_V2 = b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.37.2\x42\x00"
+_OPENAPI_V2_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_DEFINITIONS = ["apis", "apiextensions.k8s.io", "v1", "customresourcedefinitions"]
+_NO_DEFINITIONS = {
+    "kind": "CustomResourceDefinitionList",
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "metadata": {"resourceVersion": "1"},
+    "items": [],
+}
 
 
 class Documents:
@@ -66,6 +77,10 @@ class Documents:
 
     def missing(self, request: Request, parts: list[str]) -> Response:
         """The answer for a path that is not there at all."""
+        if parts == _DEFINITIONS and request.method == "GET":
+            return Response(200, dict(_NO_DEFINITIONS))
+        if parts == ["openapi", "v2"] and request.method == "GET":
+            return Response(200, raw=_OPENAPI_V2, content_type=_OPENAPI_V2_TYPE)
         if len(parts) == 3 and parts[0] == "apis" and parts[1] in self._catalog.groups:
             raise no_such_path()
         if len(parts) == 2 and parts[0] == "api":

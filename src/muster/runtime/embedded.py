@@ -186,5 +186,6 @@ def run(plan: Plan, say_ready: Callable[[Address], None]) -> None:
         await serve(plan, say_ready, stop)
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS_BEFORE_COLLECTION, 20, 20)
     uvloop.run(until_signalled())

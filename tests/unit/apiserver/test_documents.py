@@ -69,3 +69,16 @@ def test_what_is_not_there_is_404(server: SmallServer, path: str, text: bool) ->
 
 def test_a_document_takes_no_writes(server: SmallServer) -> None:
     assert server.ask("POST", "/api/v1", {}).status == 405
+
+
+def test_there_are_no_definitions_of_other_kinds_and_kubectl_is_told_so(server: SmallServer) -> None:
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert server.object("GET", path)["items"] == []
+    assert server.ask("POST", path, {}).status == 404
+
+
+def test_the_openapi_document_of_version_2_describes_nothing(server: SmallServer) -> None:
+    response = server.ask("GET", "/openapi/v2")
+    assert response.content_type.endswith("+protobuf")
+    assert response.raw is not None
+    assert response.raw.startswith(b"\x0a\x032.0\x12\x15")
