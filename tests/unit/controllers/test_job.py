@@ -195,6 +195,28 @@ def test_a_deleted_pod_counts_as_failed_and_is_replaced(cluster: SmallCluster) -
     assert len(active(cluster)) == 2
 
 
+@pytest.mark.parametrize(
+    ("policy", "active_count", "failed"),
+    [
+        pytest.param("TerminatingOrFailed", 2, 1, id="replaced-while-it-ends"),
+        pytest.param("Failed", 1, None, id="replaced-when-it-has-ended"),
+    ],
+)
+def test_when_a_terminating_pod_is_replaced(
+    cluster: SmallCluster, policy: str, active_count: int, failed: int | None
+) -> None:
+    pod = {"containers": [{"name": "c"}], "nodeName": "n1", "terminationGracePeriodSeconds": 30}
+    add_job(cluster, podReplacementPolicy=policy, template={"spec": pod})
+    cluster.delete(PODS, pods(cluster)[0]["metadata"]["name"])
+    cluster.run(11)
+    assert len(active(cluster)) == active_count
+    assert status(cluster).get("failed") == failed
+    end(cluster, pods(cluster)[0], "Failed")
+    cluster.run(11)
+    assert len(active(cluster)) == 2
+    assert status(cluster)["failed"] == 1
+
+
 def test_a_smaller_parallelism_removes_pods_without_counting_them(cluster: SmallCluster) -> None:
     add_job(cluster, parallelism=4, completions=8)
     cluster.patch(JOBS, "j", {"spec": {"parallelism": 1}})
