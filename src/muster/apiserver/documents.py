@@ -38,7 +38,7 @@ _VERSION = {
     "platform": "",
 }
 # kubectl asks for these two before it says that a kind is not known.  No definitions: none can be made.  An
-# OpenAPI v2 document (in protobuf: version, title, version of that, no paths) that describes nothing: v3 does.
+# OpenAPI v2 document (in protobuf: version, title, its version, no paths) that describes nothing: v3 does.
 _OPENAPI_V2 = b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.37.2\x42\x00"
 _OPENAPI_V2_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _DEFINITIONS = ["apis", "apiextensions.k8s.io", "v1", "customresourcedefinitions"]
