@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -189,6 +189,10 @@ def rights_used() -> set[tuple[str, str, str]]:
         | {("", "pods", "get")}
         | {("coordination.k8s.io", "leases", verb) for verb in ("create", "get", "update")}
     )
+
+
+def test_every_effect_that_needs_a_right_is_counted() -> None:
+    assert {type(effect) for effect in EFFECTS} == set(get_args(WireEffect))
 
 
 def test_the_deployment_has_exactly_the_rights_it_uses() -> None:
