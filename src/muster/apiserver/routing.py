@@ -105,6 +105,8 @@ def verb_of(route: Route, method: str, *, watch: bool) -> str:
 
 
 def _verb(route: Route, method: str, *, watch: bool) -> str:
+    if route.watched and method != "GET":
+        return ""
     if method == "GET":
         if route.sub is not None:
             return "get"

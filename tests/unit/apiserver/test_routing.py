@@ -81,6 +81,7 @@ def test_a_method_is_a_verb(path: str, method: str, verb: str) -> None:
         pytest.param("/api/v1/namespaces/n/pods/p", "POST", id="post to an object"),
         pytest.param("/api/v1/nodes/n/status", "POST", id="post to a status"),
         pytest.param("/api/v1/namespaces/n/pods", "FROB", id="no method at all"),
+        pytest.param("/api/v1/watch/namespaces/n/pods", "POST", id="post to the old watch form"),
     ],
 )
 def test_a_method_that_a_path_does_not_take_is_405(path: str, method: str) -> None:
