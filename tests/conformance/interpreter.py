@@ -118,6 +118,7 @@ class Interpreter:
             self._api.must("POST", COMPOSITES, manifests.composite_manifest(short))
         elif "priorityClass" in short:
             self._api.must("POST", PRIORITY_CLASSES, manifests.priority_class_manifest(short))
+            self._clock.sleep(PAUSE_S)  # admission learns of it by a watch of its own
         elif "pdb" in short:
             self._create_budget(short)
         else:

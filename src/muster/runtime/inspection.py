@@ -263,9 +263,7 @@ def judge_rivals(
     name: str, *, holder: LeaseHolder | None, stock: LeaseHolder | None, binders: list[Binder], now_s: float
 ) -> Finding:
     """Say whether somebody else takes pods of this name; two Musters with one lease are no rivals."""
-    cure = (
-        f"stop one of the two, or give Muster a name of its own and pods that `schedulerName`, not {name!r}"
-    )
+    cure = "stop one of the two, or let Muster serve a name of its own and give its pods that schedulerName"
     if stock is not None and stock.is_fresh:
         text = f"kube-scheduler is running ({stock.identity}) and takes the pods of {name!r}"
         return Finding("rival", Level.MISSING, text, cure)
