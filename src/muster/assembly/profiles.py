@@ -17,9 +17,11 @@ from muster.plugins.node_name import NodeName
 from muster.plugins.node_ports import NodePorts
 from muster.plugins.node_resources import NodeResourcesFit
 from muster.plugins.node_unschedulable import NodeUnschedulable
+from muster.plugins.pod_group_pods_count import PodGroupPodsCount
 from muster.plugins.priority_sort import PrioritySort
 from muster.plugins.scheduling_gates import SchedulingGates
 from muster.plugins.taints import TaintToleration
+from muster.plugins.topology_placement import TopologyPlacement
 from muster.plugins.unsupported_rules import UnsupportedRules
 from muster.scheduling.scheduler import Scheduler
 
@@ -29,6 +31,8 @@ BUILT_IN: dict[str, Factory] = {
         PrioritySort,
         SchedulingGates,
         GangScheduling,
+        TopologyPlacement,
+        PodGroupPodsCount,
         UnsupportedRules,
         NodeUnschedulable,
         NodeName,

@@ -19,7 +19,6 @@ Raw = bytes | str | dict[str, Any]
 
 _NOT_BUILT = {
     "spec.parentCompositePodGroupName": "groups of composite groups are not placed yet",
-    "spec.schedulingConstraints.topology": "topology constraints are not followed yet",
     "spec.resourceClaims": "groups with resource claims are not placed yet",
 }
 
@@ -74,10 +73,8 @@ def group_of(pod_group: PodGroup) -> Group:
 
 def _unsupported(pod_group: PodGroup) -> tuple[UnsupportedField, ...]:
     spec = pod_group.spec
-    constraints = spec.scheduling_constraints
     asked = {
         "spec.parentCompositePodGroupName": bool(spec.parent_composite_pod_group_name),
-        "spec.schedulingConstraints.topology": constraints is not None and bool(constraints.topology),
         "spec.resourceClaims": bool(spec.resource_claims),
     }
     return tuple(UnsupportedField(path, _NOT_BUILT[path]) for path, is_asked in asked.items() if is_asked)

@@ -4,9 +4,10 @@ A plugin is any class with a `name` and the methods of the points it serves; no 
 values and return values: never a client, a clock, a queue or another plugin.  Node-wise points are
 evaluated for *rows* of the snapshot at once: the cycle asks once per distinct pod shape for all live
 rows, and after each assignment again only for the rows that the assignment could have changed.
-Axes: N node rows, K rows asked for.
+Axes: N node rows, K rows asked for, R resources, D candidate placements.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ from muster.cluster.snapshot import Snapshot
 from muster.framework.events import HintRule
 from muster.framework.groups import Group, UnsupportedField
 from muster.framework.status import Status
+from muster.placement.domains import Placements
 
 
 class Entity(Struct, frozen=True):
@@ -85,6 +87,47 @@ class NodeReason(Struct, frozen=True):
     rejected: Bool
     text: str
     resolvable: bool = True
+
+
+@runtime_checkable
+class PlacementGenerator(Protocol):
+    """Which sets of nodes may hold a whole group (KEP-5732); those of several generators are cut together."""
+
+    name: ClassVar[str]
+
+    def placements(
+        self, group: Group, snapshot: Snapshot, rows: Int32, *, pinned: Sequence[tuple[Pod, int]]
+    ) -> Placements | Status:
+        """Candidate placements inside `rows` [K] ascending, which are what the parent group leaves.
+
+        `pinned`: members placed already with their rows (-1: on a node that is not known).  No opinion is
+        one placement with all rows.  A Status (error) where the members placed contradict the rule.
+        """
+        ...
+
+
+class PlacementTotals(Struct, frozen=True):
+    """What each candidate placement would be with the group in it.
+
+    Shapes   requested, allocatable [D, R] sums over the nodes of the placement, the group's proposed members
+             included; member_count [D] members of the group placed there, those placed before included.
+    """
+
+    snapshot: Snapshot
+    requested: Float64
+    allocatable: Float64
+    member_count: Int64
+
+
+@runtime_checkable
+class PlacementScore(Protocol):
+    """How good a candidate placement is for a group; 0..100, higher is better."""
+
+    name: ClassVar[str]
+
+    def score_placements(self, group: Group, totals: PlacementTotals) -> Float64:
+        """Score the placements in which the group fits, all at once.  Shapes: returns [D]."""
+        ...
 
 
 @runtime_checkable

@@ -27,11 +27,15 @@ from muster.framework.points import (
     MemberCheck,
     NodeReason,
     PlacementFeasible,
+    PlacementGenerator,
+    PlacementScore,
+    PlacementTotals,
     PreEnqueue,
     QueueSort,
     Score,
 )
 from muster.framework.status import Status, Verdict
+from muster.placement.domains import Placements, intersect, one_placement
 
 Stopwatch = Callable[[], float]
 Point = TypeVar("Point")
@@ -96,6 +100,12 @@ class Runner:
             (weighted.plugin, weighted.weight) for weighted in plugins if isinstance(weighted.plugin, Score)
         ]
         self._feasible = _serving(PlacementFeasible, everything)  # type: ignore[type-abstract]
+        self._generators = _serving(PlacementGenerator, everything)  # type: ignore[type-abstract]
+        self._placement_scores = [
+            (weighted.plugin, weighted.weight)
+            for weighted in plugins
+            if isinstance(weighted.plugin, PlacementScore)
+        ]
         self._rules: dict[str, tuple[HintRule, ...]] = {
             plugin.name: tuple(_guarded(plugin.name, rule) for rule in plugin.hint_rules())
             for plugin in _serving(Hints, everything)  # type: ignore[type-abstract]
@@ -141,6 +151,35 @@ class Runner:
             if _SEVERITY[status.verdict] > _SEVERITY[worst.verdict]:
                 worst = replace(status, plugin=plugin.name)
         return worst
+
+    def placements(
+        self, group: Group, snapshot: Snapshot, rows: Int32, *, pinned: Sequence[tuple[Pod, int]]
+    ) -> Placements | Status:
+        """The candidate placements inside these rows, cut together from all generators; none may be left.
+
+        A Status names the plugin that finds the members placed already in contradiction to its rule.
+        """
+        found = one_placement(rows)
+        for plugin in self._generators:
+            with _blamed(plugin.name, "placements", str(group.key)):
+                answer = plugin.placements(group, snapshot, rows, pinned=pinned)
+            if isinstance(answer, Status):
+                return replace(answer, plugin=plugin.name)
+            found = answer if found.count == 1 and found.rows is rows else intersect(found, answer)
+        return found
+
+    @property
+    def generators(self) -> tuple[str, ...]:
+        """Names of the plugins that generate placements."""
+        return tuple(plugin.name for plugin in self._generators)
+
+    def score_placements(self, group: Group, totals: PlacementTotals) -> Float64:
+        """Weighted sum of all scores of the placements, higher is better.  Shapes: returns [D]."""
+        total = np.zeros(totals.member_count.shape, dtype=np.float64)
+        for plugin, weight in self._placement_scores:
+            with _blamed(plugin.name, "score_placements", str(group.key)):
+                total += weight * plugin.score_placements(group, totals)
+        return total
 
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Filtered:
         """Ask every filter about these rows; a row is feasible when all say so."""

@@ -12,11 +12,11 @@ from muster.framework.events import Change, ClusterEvent
 from muster.framework.runner import Runner
 from muster.placement.capacity import members_per_node
 from muster.scheduling.conditions import Conditions
-from muster.scheduling.holders import Holders
 from muster.scheduling.inflight import InFlight
 from muster.scheduling.members import EntityKey, Members
 from muster.scheduling.metrics import Metrics
 from muster.scheduling.queue import Queue, QueueTimes
+from muster.scheduling.reasons import Explanations
 from muster.scheduling.speech import Speech
 
 
@@ -34,7 +34,7 @@ class Books:
         self.inflight = InFlight()
         self.conditions = Conditions()
         self.speech = Speech()
-        self.holders = Holders()
+        self.explanations = Explanations(runner)
         self.touched: dict[EntityKey, Change | None] = {}
         self.synced = False
 

@@ -3,6 +3,8 @@
 In comes the head of the queue; out go bindings to ask for, or reasons.  Next: `binding.py`.
 """
 
+from typing import NamedTuple
+
 from muster.base.errors import PluginError
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Rejected
@@ -20,9 +22,9 @@ from muster.scheduling.metrics import (
     POD_ATTEMPTS,
 )
 from muster.scheduling.queue import Entry, Refusal
-from muster.scheduling.reasons import explain_group
 
 EVENTS_PER_ATTEMPT_MAX = 10
+EXPLAIN_AGAIN_S = 10.0
 
 
 def run_cycle(books: Books, now_s: float) -> list[Effect]:
@@ -43,8 +45,8 @@ def run_cycle(books: Books, now_s: float) -> list[Effect]:
     # 6. commit, or give reasons
     effects = bind(books, decision.placements, entry.attempts, now_s)
     if decision.reason:
-        message = _explain(books, entry, cast, waiting, decision, snapshot)
-        effects += _refuse(books, entry, cast, waiting, decision, message, now_s)
+        said = _explain(books, entry, cast, waiting, decision, snapshot, now_s)
+        effects += _refuse(books, entry, cast, waiting, decision, said, now_s)
     else:
         effects += _leave(books, entry, cast, decision, now_s)
     _measure(books, entry, waiting, decision.reason, algorithm_s, stopwatch() - started_s)
@@ -57,8 +59,8 @@ def _leave(books: Books, entry: Entry, cast: Cast, decision: Attempt, now_s: flo
     if not left:
         books.queue.drop(entry.key)
         return []
-    message = next(iter(decision.own_texts.values()), "")
-    return _refuse(books, entry, cast, left, decision, message, now_s)
+    said = _Said(next(iter(decision.own_texts.values()), ""), (), now_s)
+    return _refuse(books, entry, cast, left, decision, said, now_s)
 
 
 def _refuse(
@@ -67,22 +69,23 @@ def _refuse(
     cast: Cast,
     left: list[Member],
     decision: Attempt,
-    message: str,
+    said: "_Said",
     now_s: float,
 ) -> list[Effect]:
     """Tell members and group, and put the entity back."""
     reason = decision.reason or UNSCHEDULABLE
-    effects = _tell_members(books, left, decision.own_texts, reason, message, now_s)
+    effects = _tell_members(books, left, decision.own_texts, reason, said.message, now_s)
     if decision.reason:
-        effects += refuse_group(books, left[0], reason=reason, message=message, now_s=now_s)
+        effects += refuse_group(books, left[0], reason=reason, message=said.message, now_s=now_s)
     unplaced = tuple(shortfall.pod for shortfall in decision.shortfalls) or (left[0].pod,)
     is_group = cast.group is not None
     refusal = Refusal(
         rejectors=decision.rejectors,
         rejected=Rejected(entry.key.key if is_group else None, cast.group, unplaced),
         reason=reason,
-        message=message,
-        short_of=_short_of(books, decision, is_group=is_group),
+        message=said.message,
+        short_of=said.short_of,
+        explained_s=said.at_s,
         missing=decision.missing,
         shape=left[0].shape(metadata=books.runner.reads_metadata),
         member_count=len(left) if is_group else 1,
@@ -112,6 +115,14 @@ def _tell_members(
     return effects + events[:EVENTS_PER_ATTEMPT_MAX]
 
 
+class _Said(NamedTuple):
+    """What a group is told, the facts behind it (counts, filters' words, who holds room), and since when."""
+
+    message: str
+    short_of: tuple[object, ...]
+    at_s: float
+
+
 def _explain(
     books: Books,
     entry: Entry,
@@ -119,28 +130,31 @@ def _explain(
     waiting: list[Member],
     decision: Attempt,
     snapshot: Snapshot,
-) -> str:
-    """What the group is told; the nearest fit is searched again only when something else is short."""
+    now_s: float,
+) -> _Said:
+    """Say what is short and the nearest fit.
+
+    The search for it is the costly part of a failed attempt.  It is made again when something else is short;
+    when only others have come or gone, after ten seconds at the earliest.
+    """
     if decision.reason != UNSCHEDULABLE or not decision.shortfalls:
-        return decision.message
+        return _Said(decision.message, (), now_s)
     if cast.group is None:
-        return decision.shortfalls[0].text
+        return _Said(decision.shortfalls[0].text, (), now_s)
+    texts = tuple(shortfall.text for shortfall in decision.shortfalls)
+    short_of = (decision.message, texts, books.members.holders_version)
     before = entry.refusal
-    if before is not None and before.short_of == _short_of(books, decision, is_group=True):
-        return before.message
-    running = books.holders.running(books.members, snapshot)
+    if before is not None and before.short_of[:2] == short_of[:2]:
+        is_fresh = now_s - before.explained_s < EXPLAIN_AGAIN_S
+        if is_fresh or before.short_of == short_of:
+            return _Said(before.message, before.short_of, before.explained_s)
     try:
-        return explain_group(
-            decision.message, decision.shortfalls, cast, waiting, snapshot, books.runner, running
+        message = books.explanations.explain(
+            decision.message, decision.shortfalls, cast, waiting, snapshot, books.members
         )
     except PluginError:  # on a member that was not tried; the next attempt may come to it
-        return decision.message
-
-
-def _short_of(books: Books, decision: Attempt, *, is_group: bool) -> tuple[object, ...]:
-    """What the explanation depends on: counts, the filters' words, and who there is that could end."""
-    texts = tuple(shortfall.text for shortfall in decision.shortfalls)
-    return (decision.message, texts, books.members.holders_version if is_group else None)
+        message = decision.message
+    return _Said(message, short_of, now_s)
 
 
 def _measure(

@@ -4,6 +4,8 @@ What a group holds is reckoned again only when a member of it came or went.  In 
 snapshot; next: `reasons.py`.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from muster.base.arrays import Int64
@@ -15,15 +17,16 @@ _HELD_FOR_EVER = ("DaemonSet", "Node")  # pods of these owners do not end
 
 
 class _Held:
-    """What one entity holds per node name, at one state of its members."""
+    """What one entity holds, at one state of its members and of the nodes' rows."""
 
-    __slots__ = ("node_names", "requests", "version", "width")
+    __slots__ = ("by_node", "group", "row_of_node", "version", "width")
 
     def __init__(self, version: int, width: int, by_node: dict[str, Int64]) -> None:
         self.version = version
         self.width = width
-        self.node_names = tuple(sorted(by_node))
-        self.requests = [by_node[name] for name in self.node_names]
+        self.by_node = by_node
+        self.row_of_node: Mapping[str, int] | None = None
+        self.group: RunningGroup | None = None
 
 
 class Holders:
@@ -31,20 +34,25 @@ class Holders:
 
     def __init__(self) -> None:
         self._held: dict[EntityKey, _Held] = {}
+        self._all: tuple[int, Mapping[str, int], list[RunningGroup]] | None = None
 
     def running(self, members: Members, snapshot: Snapshot) -> list[RunningGroup]:
-        """Everyone whose end would free something, in order of kind and name."""
-        found = []
+        """Everyone whose end would free something."""
+        rows = snapshot.row_of_node
+        if self._all is not None and self._all[0] == members.placed_version and self._all[1] is rows:
+            return self._all[2]
         casts = members.casts()
-        for gone in [entity for entity in self._held if entity not in casts]:
-            del self._held[gone]
+        for entity in [entity for entity in self._held if entity not in casts]:
+            del self._held[entity]
+        found = []
         for entity, cast in casts.items():
-            if not cast.stages[Stage.BOUND] and not cast.stages[Stage.ASSUMED]:
+            if not cast.is_holding:
                 self._held.pop(entity, None)
                 continue
             group = self._running(entity, cast, snapshot)
             if group is not None:
                 found.append(group)
+        self._all = (members.placed_version, rows, found)
         return found
 
     def _running(self, entity: EntityKey, cast: Cast, snapshot: Snapshot) -> RunningGroup | None:
@@ -52,17 +60,20 @@ class Holders:
         held = self._held.get(entity)
         if held is None or held.version != cast.version or held.width != width:
             held = self._held[entity] = _Held(cast.version, width, _by_node(cast, snapshot))
-        rows = [snapshot.row_of_node.get(name) for name in held.node_names]
-        known = [(row, request) for row, request in zip(rows, held.requests, strict=True) if row is not None]
-        if not known:
-            return None
-        known.sort(key=lambda pair: pair[0])
-        name = str(entity.key) if entity.kind == "podgroup" else f"pod {entity.key}"
-        return RunningGroup(
-            name,
-            np.array([row for row, _ in known], dtype=np.int32),
-            np.array([request for _, request in known], dtype=np.int64),
-        )
+        if held.row_of_node is not snapshot.row_of_node:
+            held.row_of_node = snapshot.row_of_node
+            name = str(entity.key) if entity.kind == "podgroup" else f"pod {entity.key}"
+            held.group = _in_rows(name, held.by_node, snapshot.row_of_node)
+        return held.group
+
+
+def _in_rows(name: str, by_node: Mapping[str, Int64], row_of_node: Mapping[str, int]) -> RunningGroup | None:
+    """By rows, ascending; None when none of the nodes is known."""
+    known = sorted((row_of_node[node], node) for node in by_node if node in row_of_node)
+    if not known:
+        return None
+    rows = np.array([row for row, _ in known], dtype=np.int32)
+    return RunningGroup(name, rows, np.array([by_node[node] for _, node in known], dtype=np.int64))
 
 
 def _by_node(cast: Cast, snapshot: Snapshot) -> dict[str, Int64]:

@@ -147,6 +147,7 @@ class Members:
         self._casts: dict[EntityKey, Cast] = {}
         self._arrivals = 0
         self.holders_version = 0  # raised when an entity begins or ends to take room
+        self.placed_version = 0  # raised with every member that begins or ends to take room
 
     def find(self, key: PodKey) -> Member | None:
         """The pod of this name."""
@@ -255,6 +256,7 @@ class Members:
         cast.stages[member.stage][member.key] = member
         cast.version += 1
         self.holders_version += cast.is_holding != was_holding
+        self.placed_version += member.stage in (Stage.BOUND, Stage.ASSUMED)
 
     def _exit(self, member: Member) -> None:
         entity = member.entity
@@ -263,6 +265,7 @@ class Members:
         del cast.stages[member.stage][member.key]
         cast.version += 1
         self.holders_version += cast.is_holding != was_holding
+        self.placed_version += member.stage in (Stage.BOUND, Stage.ASSUMED)
         self._drop_if_empty(entity, cast)
 
     def _drop_if_empty(self, entity: EntityKey, cast: Cast) -> None:

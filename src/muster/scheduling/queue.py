@@ -47,7 +47,7 @@ class QueueTimes(Struct, frozen=True):
 class Refusal(Struct, frozen=True):
     """Why an attempt failed: by which plugins, of whom, and what its users are told.
 
-    `short_of`: the facts behind the message; while they stay the same the message does too.  `missing`: how
+    `short_of`: the facts behind the message, which was found at `explained_s`.  `missing`: how
     many members more would have to find room, where that is known exactly (members of one shape); 0 where
     it is not. `error`: a contradiction or a refused call rather than lack of room.  Errors of one round
     (the number of the attempt that led to them) count once, however many members they hit.
@@ -58,6 +58,7 @@ class Refusal(Struct, frozen=True):
     reason: str
     message: str
     short_of: tuple[object, ...] = ()
+    explained_s: float = 0.0
     member_count: int = 1
     missing: int = 0
     shape: ShapeKey = b""

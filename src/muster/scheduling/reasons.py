@@ -9,15 +9,14 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from muster.api.core import Pod
-from muster.base.arrays import Bool
 from muster.cluster.snapshot import Snapshot
 from muster.framework.groups import UnsupportedField
 from muster.framework.runner import Filtered, Runner
 from muster.placement.explain import explain_gang, summarize_nodes
 from muster.placement.feasibility import Rejection, count_reasons
-from muster.placement.relief import RunningGroup
 from muster.placement.shapes import ShapeKey
-from muster.scheduling.members import Cast, Member
+from muster.scheduling.holders import Holders
+from muster.scheduling.members import Cast, Member, Members
 
 
 class Shortfall(Struct, frozen=True):
@@ -48,34 +47,52 @@ def shortfall_of_filters(pod: Pod, filtered: Filtered, *, row_count: int) -> Sho
     return Shortfall(pod, text, frozenset(rejection.plugin for rejection in rejections))
 
 
-def explain_group(
-    count_text: str,
-    shortfalls: Sequence[Shortfall],
-    cast: Cast,
-    waiting: Sequence[Member],
-    snapshot: Snapshot,
-    runner: Runner,
-    running: Sequence[RunningGroup],
-) -> str:
-    """What a group that cannot be placed is told: the count it misses, what it needs, and the nearest fit."""
-    parts = [count_text] if count_text else []
-    fields = [shortfall.text for shortfall in shortfalls if shortfall.by_fields]
-    if fields:
-        return "; ".join((*parts, *fields))
-    needed = max(1, (cast.group.needed if cast.group is not None else 1) - cast.placed_count)
-    if needed <= len(waiting):
-        facts = explain_gang(snapshot, _shapes(waiting, snapshot, runner), needed, running)
-        parts.append(facts.sentence())
-    parts += [shortfall.text for shortfall in shortfalls[:1] if len(parts) < 2 or len(shortfall.plugins) > 1]
-    return "; ".join(parts)
+class Explanations:
+    """What groups that cannot be placed are told; groups that ask alike are told alike, searched for once."""
 
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._holders = Holders()
+        self._snapshot: Snapshot | None = None
+        self._sentences: dict[tuple[object, ...], str] = {}  # of this snapshot
 
-def _shapes(waiting: Sequence[Member], snapshot: Snapshot, runner: Runner) -> list[tuple[Pod, int, Bool]]:
-    """A pod of each shape among the members, how many there are, and the rows open to them."""
-    counts: dict[ShapeKey, int] = {}
-    pods: dict[ShapeKey, Pod] = {}
-    for member in waiting:
-        shape = member.shape(metadata=runner.reads_metadata)
-        counts[shape] = counts.get(shape, 0) + 1
-        pods.setdefault(shape, member.pod)
-    return [(pods[shape], count, runner.usable(pods[shape], snapshot)) for shape, count in counts.items()]
+    def explain(
+        self,
+        count_text: str,
+        shortfalls: Sequence[Shortfall],
+        cast: Cast,
+        waiting: Sequence[Member],
+        snapshot: Snapshot,
+        members: Members,
+    ) -> str:
+        """Give the count that is missed, what is needed and the nearest fit.  Raises PluginError."""
+        parts = [count_text] if count_text else []
+        fields = [shortfall.text for shortfall in shortfalls if shortfall.by_fields]
+        if fields:
+            return "; ".join((*parts, *fields))
+        needed = max(1, (cast.group.needed if cast.group is not None else 1) - cast.placed_count)
+        if needed <= len(waiting):
+            parts.append(self._sentence(needed, waiting, snapshot, members))
+        several = [text for text in shortfalls[:1] if len(parts) < 2 or len(text.plugins) > 1]
+        return "; ".join((*parts, *(shortfall.text for shortfall in several)))
+
+    def _sentence(self, needed: int, waiting: Sequence[Member], snapshot: Snapshot, members: Members) -> str:
+        """The nearest fit of members of these shapes."""
+        if snapshot is not self._snapshot:
+            self._snapshot = snapshot
+            self._sentences = {}
+        counts: dict[ShapeKey, int] = {}
+        pods: dict[ShapeKey, Pod] = {}
+        for member in waiting:
+            shape = member.shape(metadata=self._runner.reads_metadata)
+            counts[shape] = counts.get(shape, 0) + 1
+            pods.setdefault(shape, member.pod)
+        asked = (needed, *counts.items())
+        if asked not in self._sentences:
+            shapes = [
+                (pods[shape], count, self._runner.usable(pods[shape], snapshot))
+                for shape, count in counts.items()
+            ]
+            running = self._holders.running(members, snapshot)
+            self._sentences[asked] = explain_gang(snapshot, shapes, needed, running).sentence()
+        return self._sentences[asked]

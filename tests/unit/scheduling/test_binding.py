@@ -224,3 +224,34 @@ def test_true_is_never_taken_back() -> None:
     world.members("g", 4, 5, cpu=9).run(60)
     assert world.of(PatchGroupStatus) == []
     assert world.condition("g").status == "True"  # type: ignore[union-attr]
+
+
+def test_room_given_back_wakes_whoever_waited_for_it() -> None:
+    world = World().node("n1", cpu=1).pod("a").pod("b")
+    world.mute = True
+    world.run(0.25)
+    assert [bind.key.name for bind in world.of(BindPod)] == ["a"]
+    answer(world, "a", code=500)
+    world.run(0.25)
+    assert [bind.key.name for bind in world.of(BindPod)] == ["a", "b"]
+
+
+def test_after_a_binding_that_went_well_the_next_refusal_waits_least_again() -> None:
+    world = World().node("n1", cpu=4).group("g", 1).members("g", 0)
+    world.refused = {"g-0": (500, "internal")}
+    world.run(8)
+    world.refused = {}
+    world.run(20)
+    assert world.bound == {"g-0"}
+    world.forget_effects().members("g", 1)
+    world.refused = {"g-1": (500, "internal")}
+    world.run(1.5)
+    assert len(world.of(BindPod)) == 2
+
+
+def test_a_group_that_contradicts_itself_is_not_called_scheduled_by_what_others_bound() -> None:
+    world = World().node("n1").group("g", 1, priority=100).members("g", 0, node="n1", priority=0)
+    world.members("g", 1, priority=100).run(30)
+    condition = world.condition("g")
+    assert condition is not None
+    assert (condition.status, condition.reason) == ("False", "SchedulerError")

@@ -8,8 +8,8 @@ from muster.framework.points import NodeReason
 from muster.framework.runner import Filtered, NamedReason, Runner, Weighted
 from muster.scheduling.members import Cast, Members, group_entity
 from muster.scheduling.reasons import (
+    Explanations,
     Shortfall,
-    explain_group,
     shortfall_of_fields,
     shortfall_of_filters,
 )
@@ -33,7 +33,8 @@ def make_cast(min_count: int, count: int) -> Cast:
 
 def explain(cast: Cast, *shortfalls: Shortfall) -> str:
     snapshot = make_cluster().node(cpu=2).snapshot()
-    return explain_group("counts", shortfalls, cast, cast.waiting(), snapshot, RUNNER, [])
+    members = Members(frozenset({"muster"}))
+    return Explanations(RUNNER).explain("counts", shortfalls, cast, cast.waiting(), snapshot, members)
 
 
 def shortfall(*plugins: str, text: str = "0/1 nodes", by_fields: bool = False) -> Shortfall:

@@ -1,0 +1,91 @@
+"""How many members of a leaf each candidate placement could take, by counting.
+
+For members of one shape the count is exact, and so is the score that follows from it: fifty racks are weighed
+in one go, and only the best is tried.  For members of several shapes it is an upper bound, which spares the
+trial of placements that are too small.  In come a board and placements; next: `tree.py`.
+Axes: N node rows, D placements, R resources.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from muster.base.arrays import Bool, Float64, Int64
+from muster.cluster.snapshot import Snapshot
+from muster.framework.groups import Group
+from muster.framework.points import PlacementTotals
+from muster.framework.runner import Runner
+from muster.framework.status import Verdict
+from muster.placement.capacity import UNLIMITED
+from muster.placement.domains import Placements
+from muster.placement.shapes import ShapeKey
+from muster.scheduling.members import Member
+
+
+class Room(Struct, frozen=True):
+    """What each placement takes of the members still to place.
+
+    Shapes   takes [D]; request [R] of one member where there is one shape.
+    `is_exact`: the members have one shape and counting answers for them.
+    """
+
+    takes: Int64
+    is_exact: bool
+    request: Int64
+
+
+def find_room(waiting: Sequence[Member], snapshot: Snapshot, placements: Placements, runner: Runner) -> Room:
+    """Count for each placement how many of these members it takes, at most all of them."""
+    shapes: dict[ShapeKey, list[Member]] = {}
+    for member in waiting:
+        shapes.setdefault(member.shape(metadata=runner.reads_metadata), []).append(member)
+    takes = np.zeros(placements.count, dtype=np.int64)
+    is_exact = len(shapes) == 1
+    for alike in shapes.values():
+        fits, counted = _copies(alike[0], snapshot, placements, runner)
+        takes += np.minimum(placements.totals(fits), len(alike))
+        is_exact = is_exact and counted
+    request = snapshot.request_of(waiting[0].pod) if waiting else snapshot.axis.row({})
+    return Room(takes, is_exact, request)
+
+
+def _copies(
+    member: Member, snapshot: Snapshot, placements: Placements, runner: Runner
+) -> tuple[Int64, bool]:
+    """[N] copies of this member per node, and whether that is exact rather than an upper bound."""
+    pod, rows = member.pod, placements.all_rows()
+    copies = np.zeros(len(snapshot.live), dtype=np.int64)
+    if runner.unsupported(pod):
+        return copies, True
+    counted = runner.can_count(pod, snapshot, rows)
+    feasible = (
+        runner.filter(pod, snapshot, rows).feasible if counted else runner.usable(pod, snapshot)[rows]
+    )
+    fits = runner.capacity(pod, snapshot, rows)
+    copies[rows] = np.where(feasible, UNLIMITED if fits is None else fits, 0)
+    return copies, counted
+
+
+def are_enough(group: Group, assigned: Int64, runner: Runner) -> Bool:
+    """[D] whether so many members placed, and none left to try, satisfy the group."""
+    counts, where = np.unique(assigned, return_inverse=True)
+    verdicts = [
+        runner.placement_feasible(group, assigned=count, remaining=0).verdict for count in counts.tolist()
+    ]
+    enough: Bool = np.array([verdict is Verdict.SUCCESS for verdict in verdicts], dtype=np.bool_)[where]
+    return enough
+
+
+def score_by_counting(
+    group: Group, room: Room, snapshot: Snapshot, placements: Placements, *, before: int, runner: Runner
+) -> Float64:
+    """[D] the placement scores when each placement takes what `room` says; `before`: members placed already."""
+    proposed = room.takes[:, np.newaxis] * room.request.astype(np.float64)
+    totals = PlacementTotals(
+        snapshot=snapshot,
+        requested=placements.float_totals(snapshot.requested) + proposed,
+        allocatable=placements.float_totals(snapshot.allocatable),
+        member_count=room.takes + before,
+    )
+    return runner.score_placements(group, totals)
