@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from muster.cli.options import Context, Kubeconfig
+
 if TYPE_CHECKING:
     from muster.runtime.inspection import Finding
 
@@ -17,16 +19,8 @@ WIDTH = 100
 
 
 def check(
-    kubeconfig: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="How to reach the cluster.  [default: $KUBECONFIG, ~/.kube/config, in-cluster files]",
-        ),
-    ] = None,
-    context: Annotated[
-        str, typer.Option(metavar="NAME", help="Which context of the kubeconfig, if not its current one.")
-    ] = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
     scheduler_name: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="The name Muster is to serve; repeatable.  [default: muster]"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from muster.base.errors import ApiError, ConfigError
+from muster.cli.options import Kubeconfig
 
 if TYPE_CHECKING:
     from muster.cli.picture import GroupPicture, Picture
@@ -27,12 +28,7 @@ _NAMES_SHOWN = 6
 
 def explain(
     group: Annotated[str, typer.Argument(metavar="NAMESPACE/GROUP", help="Which pod group.")],
-    kubeconfig: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="How to reach the cluster.  [default: $KUBECONFIG, ~/.kube/config]"
-        ),
-    ] = None,
+    kubeconfig: Kubeconfig = None,
 ) -> None:
     """Say what a pod group holds, what it needs, and why it waits."""
     namespace, name = split_name(group)

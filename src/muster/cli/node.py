@@ -9,13 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from muster.cli.options import Kubeconfig
+
 app = typer.Typer(help="Stop or start a simulated node of `muster up`.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Which node.")]
-Kubeconfig = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="How to reach the cluster.  [default: $KUBECONFIG, ~/.kube/config]"),
-]
 
 
 @app.command()
