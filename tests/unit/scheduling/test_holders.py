@@ -54,3 +54,14 @@ def test_what_is_remembered_follows_the_members() -> None:
         members.lose_pod(ObjectKey("default", f"g-{index}"))
     assert held == [1000, 2000]
     assert holders.running(members, snapshot) == []
+
+
+def test_rows_follow_the_nodes() -> None:
+    holders = Holders()
+    members = Members(frozenset({"muster"}))
+    members.see_pod(make_pod("p", node="n2", cpu=1), None)
+    rows = [
+        holders.running(members, make_cluster().node(first).node(second).snapshot())[0].rows.tolist()
+        for first, second in (("n1", "n2"), ("n2", "n1"))
+    ]
+    assert rows == [[1], [0]]
