@@ -66,6 +66,7 @@ class ApiServer:
         self._documents = Documents(self.catalog, self.schemas)
         self._frames = FrameCache()
         self._create_first_objects(now_s)
+        self.store.open()
 
     def handle(self, request: Request, now_s: float) -> Response:
         """Answer a request; refusals are answers too, nothing is raised for what a client did."""

@@ -84,6 +84,7 @@ class Store:
         self._kept_count = kept_count
         self._kept_s = kept_s
         self._forget_at_s = 0.0
+        self._opened_at = 0
         self._log = _Log()
         self._shelves: dict[str, _Shelf] = {}
 
@@ -110,6 +111,7 @@ class Store:
 
         Raises   Expired when that revision is forgotten.
         """
+        self.check_remembered(revision)
         objects = self._shelf(kind).objects
         past = {key: objects[key] for key in self.keys(kind, namespace)}
         moved = False
@@ -133,6 +135,15 @@ class Store:
         if revision < self._log.forgotten:
             raise Expired(f"too old resource version: {revision} ({self._log.forgotten})", code=410)
         return self._log.after(revision, most)
+
+    def open(self) -> None:
+        """From here on clients come: none of them can have seen an earlier revision."""
+        self._opened_at = self.revision
+
+    def check_remembered(self, revision: int) -> None:
+        """Raise Expired where a client names a revision that is forgotten, or was before there were any."""
+        if revision < max(self._opened_at, self._log.forgotten):
+            raise Expired(f"too old resource version: {revision} ({self._log.forgotten})", code=410)
 
     @property
     def forgotten(self) -> int:

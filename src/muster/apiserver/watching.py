@@ -146,6 +146,7 @@ class StoreWatch(Watch):
         name = self._kind.name
         while len(out) < limit:
             try:
+                self._call.store.check_remembered(self._revision)
                 changes = self._call.store.changes_after(self._revision, limit)
             except Expired as expired:
                 refused = Refused(str(expired), code=410, reason="Expired")

@@ -70,6 +70,12 @@ def test_a_version_that_is_forgotten_ends_the_watch_with_410(server: SmallServer
     assert watch.closed
 
 
+def test_a_version_from_before_the_server_was_there_is_forgotten_too(server: SmallServer) -> None:
+    (event,) = events(server, watching(server, "&resourceVersion=1"))
+    assert event["object"]["code"] == 410
+    assert server.refusal("GET", f"{MAPS}?resourceVersion=1&resourceVersionMatch=Exact")[0] == 410
+
+
 def test_a_version_to_come_is_waited_for(server: SmallServer) -> None:
     assert told(server, watching(server, "&resourceVersion=999999")) == []
 
@@ -118,7 +124,8 @@ def test_without_initial_events_only_what_happens_is_told(server: SmallServer) -
 
 
 def test_bookmarks_come_by_the_minute(server: SmallServer) -> None:
-    watch = watching(server, "&allowWatchBookmarks=true&resourceVersion=1&timeoutSeconds=600")
+    version = server.store.revision
+    watch = watching(server, f"&allowWatchBookmarks=true&resourceVersion={version}&timeoutSeconds=600")
     events(server, watch)
     server.create_pod("p")  # of another kind: nothing to tell but that the revision moved
     server.now_s += 59
