@@ -1,13 +1,17 @@
 """What members and their group must agree on before anybody is placed; texts as stock words them.
 
 Already placed members are asked too: a gang of which one runs under another scheduler is nobody's to
-complete.
+complete, and one whose members run in two domains of its topology key never was.
 """
 
 from collections.abc import Sequence
 
 from muster.api.core import Pod
+from muster.base.errors import PluginError
+from muster.cluster.snapshot import Snapshot
 from muster.framework.groups import Group
+from muster.framework.runner import Runner
+from muster.framework.status import Status
 from muster.scheduling.members import Cast, Member, Stage
 
 _DEFAULT_POLICY = "PreemptLowerPriority"
@@ -33,6 +37,25 @@ def find_contradiction(cast: Cast, waiting: Sequence[Member]) -> str | None:
                 f"got {spec.priority or 0} and {group.priority}"
             )
     return _policy_contradiction(group, pods)
+
+
+def find_split(cast: Cast, snapshot: Snapshot, runner: Runner) -> str | None:
+    """Why the members placed already cannot be all in one placement of their group, None if they can."""
+    group = cast.group
+    if group is None or not group.topology_keys:
+        return None
+    pinned = pinned_members(cast, snapshot)
+    try:
+        answer = runner.placements(group, snapshot, snapshot.live_rows(), pinned=pinned)
+    except PluginError:  # the next attempt says so
+        return None
+    return answer.message if isinstance(answer, Status) else None
+
+
+def pinned_members(cast: Cast, snapshot: Snapshot) -> list[tuple[Pod, int]]:
+    """Members that have a place in the cluster, with their rows; -1 where the node is not known."""
+    rows = snapshot.row_of_node
+    return [(member.pod, rows.get(member.node_name, -1)) for member in cast.of(Stage.BOUND, Stage.ASSUMED)]
 
 
 def _policy_contradiction(group: Group, pods: Sequence[Pod]) -> str | None:

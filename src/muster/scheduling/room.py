@@ -26,11 +26,13 @@ from muster.scheduling.members import Member
 class Room(Struct, frozen=True):
     """What each placement takes of the members still to place.
 
-    Shapes   takes [D]; request [R] of one member where there is one shape.
+    Shapes   takes [D], holds [D]: were there any number of members; request [R] of one member where there is
+             one shape.
     `is_exact`: the members have one shape and counting answers for them.
     """
 
     takes: Int64
+    holds: Int64
     is_exact: bool
     request: Int64
 
@@ -41,13 +43,16 @@ def find_room(waiting: Sequence[Member], snapshot: Snapshot, placements: Placeme
     for member in waiting:
         shapes.setdefault(member.shape(metadata=runner.reads_metadata), []).append(member)
     takes = np.zeros(placements.count, dtype=np.int64)
+    holds = np.zeros(placements.count, dtype=np.int64)
     is_exact = len(shapes) == 1
     for alike in shapes.values():
         fits, counted = _copies(alike[0], snapshot, placements, runner)
-        takes += np.minimum(placements.totals(fits), len(alike))
+        totals = placements.totals(fits)
+        holds += totals
+        takes += np.minimum(totals, len(alike))
         is_exact = is_exact and counted
     request = snapshot.request_of(waiting[0].pod) if waiting else snapshot.axis.row({})
-    return Room(takes, is_exact, request)
+    return Room(takes, holds, is_exact, request)
 
 
 def _copies(

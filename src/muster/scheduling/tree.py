@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from muster.api.core import Pod
 from muster.base.arrays import Float64, Int32
 from muster.cluster.snapshot import Snapshot
 from muster.framework.groups import Group
@@ -18,8 +17,9 @@ from muster.framework.runner import Runner
 from muster.framework.status import Status
 from muster.placement.domains import Placements
 from muster.scheduling.board import Board, Findings, Outcome
+from muster.scheduling.contradictions import pinned_members
 from muster.scheduling.leaf import LeafTrial
-from muster.scheduling.members import Cast, Member, Stage
+from muster.scheduling.members import Cast, Member
 from muster.scheduling.room import are_enough, find_room, score_by_counting
 
 
@@ -40,7 +40,8 @@ class TreeTrial:
         group = cast.group
         if group is None or not rows.size:
             return self._place_in(cast, board, rows)
-        placements = self._runner.placements(group, board.fork, rows, pinned=pinned_of(cast, board))
+        pinned = [*pinned_members(cast, board.fork), *((member.pod, row) for member, row in board.placed(cast))]
+        placements = self._runner.placements(group, board.fork, rows, pinned=pinned)
         if isinstance(placements, Status):
             return self._refuse(cast, board, placements)
         if placements.count == 0:
@@ -73,6 +74,8 @@ class TreeTrial:
             nearest = int(np.argmax(room.takes))
             outcome = self._place_in(cast, board, placements.rows_of(nearest))
             return _in_words(cast, outcome, placements, nearest)
+        roomy = enough & (room.holds >= group.needed)  # others may come where members have ended
+        enough = roomy if roomy.any() else enough
         candidates = placements.keep(enough)
         if not room.is_exact:
             return self._try_each(cast, group, board, candidates, placements)
@@ -120,13 +123,6 @@ def still_waiting(cast: Cast, board: Board) -> list[Member]:
     """Members of a leaf that are not on the board yet, in the order in which they are tried."""
     placed = {member.key for member, _ in board.placed(cast)}
     return [member for member in cast.waiting() if member.key not in placed]
-
-
-def pinned_of(cast: Cast, board: Board) -> list[tuple[Pod, int]]:
-    """Members that have a place already, on the cluster or on the board, with their rows."""
-    rows = board.fork.row_of_node
-    there = [(member.pod, rows.get(member.node_name, -1)) for member in cast.of(Stage.BOUND, Stage.ASSUMED)]
-    return there + [(member.pod, row) for member, row in board.placed(cast)]
 
 
 def _nowhere(group: Group, snapshot: Snapshot, rows: Int32) -> str:

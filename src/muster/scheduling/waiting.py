@@ -12,7 +12,7 @@ from muster.framework.groups import Group
 from muster.framework.ports import Effect
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import INITIALLY_SCHEDULED, WAITING, shorten
-from muster.scheduling.contradictions import find_contradiction
+from muster.scheduling.contradictions import find_contradiction, find_split
 from muster.scheduling.members import Cast, EntityKey, Stage
 from muster.scheduling.queue import Place
 
@@ -79,6 +79,8 @@ def say_scheduled(books: Books, cast: Cast, now_s: float) -> list[Effect]:
     if not any(books.members.is_ours(member.pod) for member in cast.of(Stage.BOUND, Stage.SUCCEEDED)):
         return []
     if find_contradiction(cast, cast.waiting()) is not None:
+        return []
+    if group.topology_keys and find_split(cast, books.state.snapshot(), books.runner) is not None:
         return []
     scheduled = Condition(type=INITIALLY_SCHEDULED, status="True", reason="Scheduled", message="")
     patch = books.conditions.patch_group(group, [scheduled], remove=[WAITING], now_s=now_s)

@@ -47,11 +47,6 @@ def test_what_identifies_a_group_is_kept() -> None:
     ("spec", "path"),
     [
         pytest.param({"parentCompositePodGroupName": "c"}, "spec.parentCompositePodGroupName", id="parent"),
-        pytest.param(
-            {"schedulingConstraints": {"topology": [{"key": "rack"}]}},
-            "spec.schedulingConstraints.topology",
-            id="topology",
-        ),
         pytest.param({"resourceClaims": [{"name": "c"}]}, "spec.resourceClaims", id="claims"),
     ],
 )
