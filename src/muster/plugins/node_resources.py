@@ -11,10 +11,12 @@ from muster.cluster.requests import pod_requests
 from muster.cluster.snapshot import Snapshot
 from muster.cluster.tables import allocatable_of
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
-from muster.framework.points import NodeReason, NodeVerdict
+from muster.framework.groups import Group
+from muster.framework.points import NodeReason, NodeVerdict, PlacementTotals
 from muster.placement.capacity import members_per_node
 
 Strategy = Literal["most-allocated", "least-allocated"]
+_SCORED = ("cpu", "memory")
 
 
 class NodeResourcesFit:
@@ -71,6 +73,17 @@ class NodeResourcesFit:
             share += np.minimum(taken / np.maximum(allocatable, 1.0), 1.0)  # nothing offered is full
         share /= len(columns)
         return 100.0 * (share if self.strategy == "most-allocated" else 1.0 - share)
+
+    def score_placements(self, group: Group, totals: PlacementTotals) -> Float64:
+        """The fuller the better, whatever the strategy for nodes: the mean of cpu and memory (KEP-5732)."""
+        axis = totals.snapshot.axis
+        columns = [axis.column_of(name) for name in _SCORED if name in axis]
+        if not columns:
+            return np.zeros(totals.member_count.shape, dtype=np.float64)
+        offered = totals.allocatable[:, columns]
+        share = np.minimum(totals.requested[:, columns] / np.maximum(offered, 1.0), 1.0)
+        mean: Float64 = 100.0 * share.mean(axis=1)
+        return mean
 
     def hint_rules(self) -> tuple[HintRule, ...]:
         return (

@@ -11,7 +11,6 @@ from muster.base.errors import PluginError
 from muster.cluster.snapshot import Snapshot
 from muster.framework.groups import GroupKey, PodKey
 from muster.framework.runner import Runner
-from muster.framework.status import Status
 from muster.scheduling.board import Board, Outcome
 from muster.scheduling.contradictions import find_contradiction
 from muster.scheduling.members import Cast, Member

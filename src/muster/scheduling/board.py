@@ -49,8 +49,8 @@ class Board:
 class Findings:
     """Why members found no room, gathered over a try.
 
-    `own_texts` are of members tried without success, `group_texts` of leaves that failed on their own account;
-    `culprit` is the first of those.
+    `own_texts` are of members tried without success, `group_texts` of leaves that failed on their own
+    account; `culprit` is the first of those.
     """
 
     __slots__ = ("culprit", "group_texts", "own_texts", "rejectors", "shortfalls")

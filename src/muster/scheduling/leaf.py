@@ -50,7 +50,7 @@ class LeafTrial:
         self._findings = Findings()
 
     def run(self) -> Outcome:
-        """Try run after run of like neighbours, until all are tried, or the limit or a dead end is reached."""
+        """Try run after run of like neighbours, until all are tried, the limit is reached or hope is gone."""
         remaining = len(self._waiting)
         status = self._feasible(remaining)
         for alike in self._runs():

@@ -55,18 +55,14 @@ def find_room(waiting: Sequence[Member], snapshot: Snapshot, placements: Placeme
     return Room(takes, holds, is_exact, request)
 
 
-def _copies(
-    member: Member, snapshot: Snapshot, placements: Placements, runner: Runner
-) -> tuple[Int64, bool]:
+def _copies(member: Member, snapshot: Snapshot, placements: Placements, runner: Runner) -> tuple[Int64, bool]:
     """[N] copies of this member per node, and whether that is exact rather than an upper bound."""
     pod, rows = member.pod, placements.all_rows()
     copies = np.zeros(len(snapshot.live), dtype=np.int64)
     if runner.unsupported(pod):
         return copies, True
     counted = runner.can_count(pod, snapshot, rows)
-    feasible = (
-        runner.filter(pod, snapshot, rows).feasible if counted else runner.usable(pod, snapshot)[rows]
-    )
+    feasible = runner.filter(pod, snapshot, rows).feasible if counted else runner.usable(pod, snapshot)[rows]
     fits = runner.capacity(pod, snapshot, rows)
     copies[rows] = np.where(feasible, UNLIMITED if fits is None else fits, 0)
     return copies, counted
@@ -85,7 +81,7 @@ def are_enough(group: Group, assigned: Int64, runner: Runner) -> Bool:
 def score_by_counting(
     group: Group, room: Room, snapshot: Snapshot, placements: Placements, *, before: int, runner: Runner
 ) -> Float64:
-    """[D] the placement scores when each placement takes what `room` says; `before`: members placed already."""
+    """[D] the scores when each placement takes what `room` says; `before`: members placed already."""
     proposed = room.takes[:, np.newaxis] * room.request.astype(np.float64)
     totals = PlacementTotals(
         snapshot=snapshot,

@@ -40,7 +40,10 @@ class TreeTrial:
         group = cast.group
         if group is None or not rows.size:
             return self._place_in(cast, board, rows)
-        pinned = [*pinned_members(cast, board.fork), *((member.pod, row) for member, row in board.placed(cast))]
+        pinned = [
+            *pinned_members(cast, board.fork),
+            *((member.pod, row) for member, row in board.placed(cast)),
+        ]
         placements = self._runner.placements(group, board.fork, rows, pinned=pinned)
         if isinstance(placements, Status):
             return self._refuse(cast, board, placements)

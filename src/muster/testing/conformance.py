@@ -26,17 +26,31 @@ from muster.framework.points import (
     MemberCheck,
     NodeVerdict,
     PlacementFeasible,
+    PlacementGenerator,
+    PlacementScore,
+    PlacementTotals,
     PreEnqueue,
     QueueSort,
     Score,
 )
 from muster.framework.status import Status
 from muster.placement.capacity import UNLIMITED
+from muster.placement.domains import Placements
 from muster.placement.shapes import shape_key
 from muster.testing.builders import make_cluster, make_gang, make_group, make_node, make_pod
 
-_POINTS = (QueueSort, PreEnqueue, MemberCheck, Filter, Capacity, Score, PlacementFeasible)
-_REJECTING = (PreEnqueue, MemberCheck, Filter, PlacementFeasible)
+_POINTS = (
+    QueueSort,
+    PreEnqueue,
+    MemberCheck,
+    PlacementGenerator,
+    PlacementScore,
+    Filter,
+    Capacity,
+    Score,
+    PlacementFeasible,
+)
+_REJECTING = (PreEnqueue, MemberCheck, PlacementGenerator, Filter, PlacementFeasible)
 _COPIES_MAX = 12
 
 
@@ -63,6 +77,10 @@ def check_plugin(plugin: Any, *, pods: Sequence[Pod] = (), snapshots: Sequence[S
     if isinstance(plugin, MemberCheck):
         _check_members(plugin, everything)
     for snapshot in clusters:
+        if isinstance(plugin, PlacementGenerator):
+            _check_placements(plugin, snapshot)
+        if isinstance(plugin, PlacementScore):
+            _check_placement_score(plugin, snapshot)
         for pod in everything:
             _check_node_wise(plugin, pod, snapshot)
 
@@ -187,6 +205,41 @@ def _check_queue_sort(plugin: QueueSort) -> None:
     ]
     keys = [plugin.sort_key(entity) for entity in entities]
     _promise(len(set(keys)) == len(keys), plugin, "sort_key", "is total: no two entities are equal")
+
+
+# ── placements ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _check_placements(plugin: PlacementGenerator, snapshot: Snapshot) -> None:
+    for group in (*_sample_groups(), make_group("g", 2, topology_keys=("rack",))):
+        for rows in (snapshot.live_rows(), snapshot.live_rows()[::2]):
+            found = plugin.placements(group, snapshot, rows, pinned=())
+            if isinstance(found, Status):
+                _check_status(plugin, "placements", found)
+                continue
+            _promise(
+                isinstance(found, Placements), plugin, "placements", "answers with Placements or a Status"
+            )
+            inside = bool(np.isin(found.rows, rows).all())
+            _promise(inside, plugin, "placements", "stays inside the rows given")
+            parts = [found.rows_of(index) for index in range(found.count)]
+            filled = all(part.size and bool((np.diff(part) > 0).all()) for part in parts)
+            _promise(filled, plugin, "placements", "gives rows in ascending order, at least one a placement")
+
+
+def _check_placement_score(plugin: PlacementScore, snapshot: Snapshot) -> None:
+    totals = PlacementTotals(
+        snapshot=snapshot,
+        requested=snapshot.requested.astype(np.float64),
+        allocatable=snapshot.allocatable.astype(np.float64),
+        member_count=np.arange(len(snapshot.live), dtype=np.int64),
+    )
+    for group in _sample_groups():
+        score = plugin.score_placements(group, totals)
+        shape_kept = score.shape == totals.member_count.shape and score.dtype == np.float64
+        _promise(shape_kept, plugin, "score_placements", "is [D] of float64")
+        in_range = bool(((score >= 0) & (score <= 100)).all())
+        _promise(in_range, plugin, "score_placements", "is between 0 and 100")
 
 
 # ── node-wise points ─────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,57 @@
+"""TopologyPlacement: all members of a group inside one domain of its topology key (KEP-5732)."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from muster.api.core import Pod
+from muster.base.arrays import Int32
+from muster.cluster.snapshot import Snapshot
+from muster.framework.events import Change, HintRule
+from muster.framework.groups import Group
+from muster.framework.status import Status
+from muster.placement.domains import Placements, one_placement, partition
+
+_PREFIX = "cannot determine domain for already scheduled pods"
+
+
+class TopologyPlacement:
+    """One candidate placement per value of the node label; nodes without the label are in none.
+
+    Members that are placed already pin the group to their domain.  The values of one key are compared
+    wherever the nodes are: equal rack names in two zones are one rack, unless the parent group keeps to a
+    zone.
+    """
+
+    name: ClassVar[str] = "TopologyPlacement"
+
+    def placements(
+        self, group: Group, snapshot: Snapshot, rows: Int32, *, pinned: Sequence[tuple[Pod, int]]
+    ) -> Placements | Status:
+        found = one_placement(rows)
+        for key in group.topology_keys:
+            column = snapshot.labels.column(key)
+            inside = set(rows.tolist()) if pinned else set()
+            domains: dict[str, None] = {}
+            for pod, row in pinned:
+                domain = column.ids[row] if row in inside else -1
+                if domain < 0:
+                    name = f"{pod.metadata.namespace}/{pod.metadata.name}"
+                    return Status.error(f"{_PREFIX}: no topology domain found for pod {name}")
+                domains[column.values[domain]] = None
+            if len(domains) > 1:
+                two = ", ".join(sorted(domains)[:2])
+                return Status.error(f"{_PREFIX}: more than 1 domain found for pod group: {two}")
+            found = partition(rows, column.ids[rows], column.values)
+            if domains:
+                found = found.keep(np.array([name in domains for name in found.names], dtype=np.bool_))
+            rows = found.all_rows()
+        return found
+
+    def hint_rules(self) -> tuple[HintRule, ...]:
+        return (
+            HintRule(Change.NODE_ADDED),
+            HintRule(Change.NODE_LABELS_CHANGED),
+            HintRule(Change.POD_FREED),
+        )
