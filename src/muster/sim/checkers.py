@@ -1,31 +1,20 @@
-"""What must hold after every step of a simulation, judged on what the API says and on what passed the line.
+"""What must hold after every step of a simulation, judged on what the API says.
 
-`GangWhole` watches decisions, `NodeRoom` and `NoTornGangs` look at the API, `NothingForgotten` compares
-the scheduler's queue with the API, `RoomIsUsed` is asked once churn and faults have stopped.
-Comes in: a `ClusterView` and the events and effects seen by the link.  Goes out: complaints.
+`NodeRoom`, `NoTornGangs`, `TrueStaysTrue` and `SaysWhy` look at the API, `NothingForgotten` compares the
+scheduler's queue with what it was told (`told.py`, where decisions are judged), `RoomIsUsed` and
+`ScheduledIsSaid` are asked once churn and faults have stopped.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Protocol
 
 from muster.api.core import Pod
 from muster.base.errors import InvariantViolated
 from muster.cluster.invariants import check_state
-from muster.framework.groups import GroupKey, PodKey
-from muster.framework.ports import (
-    BindDone,
-    BindFailed,
-    BindPod,
-    Effect,
-    Event,
-    GroupGone,
-    GroupSeen,
-    PodGone,
-    PodSeen,
-)
 from muster.scheduling.scheduler import Scheduler
 from muster.sim.client import SCHEDULER_NAMES
+from muster.sim.told import Told
 from muster.sim.view import (
     Amounts,
     ClusterView,
@@ -62,76 +51,6 @@ class SchedulerWorld(Protocol):
         ...
 
 
-class GangWhole:
-    """A gang is never taken below its minimum by a decision of ours.
-
-    Whenever the scheduler binds members of a gang, those it binds now, those on the wire and those that count
-    as placed must reach minCount, all as the scheduler had been told at that moment.
-    """
-
-    name = "gang whole"
-
-    def __init__(self) -> None:
-        self._min_counts: dict[GroupKey, int | None] = {}
-        self._pods: dict[PodKey, tuple[Pod, GroupKey | None]] = {}
-        self._on_the_wire: dict[PodKey, str] = {}
-        self._complaints: list[str] = []
-
-    def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
-        """Learn what the scheduler was told, then judge what it decided."""
-        self._learn(event)
-        bound: dict[GroupKey, int] = {}
-        for effect in effects:
-            if isinstance(effect, BindPod):
-                self._on_the_wire[effect.key] = effect.uid
-                if effect.group is not None:
-                    bound[effect.group] = bound.get(effect.group, 0) + 1
-        for group, count in bound.items():
-            minimum = self._min_counts.get(group, 1)
-            placed = self._placed(group)
-            if minimum is not None and placed < minimum:
-                self._complaints.append(
-                    f"gang {group} of {minimum} had {placed} placed after binding {count} at {now_s:.3f}"
-                )
-
-    def reset(self) -> None:
-        """A new scheduler is told everything anew, and knows of no binding on the wire."""
-        self._min_counts.clear()
-        self._pods.clear()
-        self._on_the_wire.clear()
-
-    def check(self, now_s: float) -> Iterable[str]:
-        """Complaints since the last step."""
-        complaints, self._complaints = self._complaints, []
-        return complaints
-
-    def _learn(self, event: Event) -> None:
-        match event:
-            case GroupSeen(group):
-                self._min_counts[group.key] = group.min_count
-            case GroupGone(key):
-                self._min_counts.pop(key, None)
-            case PodSeen(pod, group_key):
-                key = PodKey(pod.metadata.namespace, pod.metadata.name)
-                self._pods[key] = (pod, group_key)
-                if pod.spec.node_name or self._on_the_wire.get(key) != pod.metadata.uid:
-                    self._on_the_wire.pop(key, None)
-            case PodGone(key):
-                self._pods.pop(key, None)
-                self._on_the_wire.pop(key, None)
-            case BindFailed(key, _, _, code) if code != 0:
-                self._on_the_wire.pop(key, None)
-
-    def _placed(self, group: GroupKey) -> int:
-        return sum(
-            key in self._on_the_wire
-            or pod.status.phase == "Succeeded"
-            or (bool(pod.spec.node_name) and pod.status.phase != "Failed")
-            for key, (pod, of) in self._pods.items()
-            if of == group
-        )
-
-
 class NothingForgotten:
     """Every pod to be placed is in exactly one queue or on the wire, and the scheduler's books add up.
 
@@ -140,41 +59,20 @@ class NothingForgotten:
 
     name = "nothing forgotten"
 
-    def __init__(self) -> None:
-        self._world: SchedulerWorld | None = None
-        self._pods: dict[PodKey, Pod] = {}
-        self._accepted: set[str] = set()
-
-    def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
-        """Learn what the scheduler was told."""
-        match event:
-            case PodSeen(pod):
-                self._pods[PodKey(pod.metadata.namespace, pod.metadata.name)] = pod
-            case PodGone(key):
-                self._pods.pop(key, None)
-            case BindDone(_, uid):
-                self._accepted.add(uid)
-
-    def of(self, world: SchedulerWorld) -> "NothingForgotten":
-        """Judge the scheduler of this world."""
+    def __init__(self, world: SchedulerWorld, told: Told) -> None:
         self._world = world
-        return self
-
-    def reset(self) -> None:
-        """A new scheduler is told everything anew."""
-        self._pods.clear()
-        self._accepted.clear()
+        self._told = told
 
     def check(self, now_s: float) -> Iterator[str]:
         """Pods in no queue or in two, queues nobody will come back to, sums that are not the parts'."""
-        if self._world is None or self._world.scheduler is None or not self._world.is_settled:
-            return
         scheduler = self._world.scheduler
+        if scheduler is None or not self._world.is_settled:
+            return
         report = scheduler.report()
         queued = Counter(key for pending in report.pending for key in pending.waiting)
-        on_the_wire = {binding.uid for binding in report.bindings}
-        for key, pod in self._pods.items():
-            to_place = self._is_to_place(pod) and pod.metadata.uid not in on_the_wire | self._accepted
+        on_the_wire = {binding.uid for binding in report.bindings} | self._told.accepted
+        for key, pod in self._told.pods.items():
+            to_place = self._is_to_place(pod) and pod.metadata.uid not in on_the_wire
             if to_place and queued[key] != 1:
                 yield f"pod {key} is in {queued[key]} queues"
             elif not to_place and queued[key]:
@@ -199,20 +97,20 @@ class NodeRoom:
     """No node is given more than it has.
 
     A node that shrank under its pods is not our doing: judged is that no pod came where there is no room, and
-    that no kubelet refused one at once for lack of it (unless the scheduler is told late: `is_prompt`).
+    that no kubelet refused one at once for lack of it.  Only where the scheduler is told at once;
+    `RoomAsTold` judges everywhere.
     """
 
     name = "node room"
 
-    def __init__(self, look: Look, *, is_prompt: bool) -> None:
+    def __init__(self, look: Look) -> None:
         self._look = look
-        self._is_prompt = is_prompt
         self._known: dict[str, set[str]] = {}
 
     def check(self, now_s: float) -> Iterator[str]:
         """Nodes that were given a pod since the last step and are over their room."""
         view = self._look()
-        for name, pod in view.pods.items() if self._is_prompt else ():
+        for name, pod in view.pods.items():
             reason = str(pod["status"].get("reason") or "")
             if reason.startswith("OutOf") and uid_of(pod) not in self._known.get(node_of(pod), ()):
                 yield f"pod {name} was refused by node {node_of(pod)}: {reason}"
@@ -243,17 +141,19 @@ class NoTornGangs:
 
     A gang that holds something though fewer than minCount members were ever bound, while nothing is on the
     wire, is torn; two of them are the deadlock that Muster exists to end.  Only refused binds may tear one.
-    A group made again over members that are bound already has not been torn by us.
+    Not torn by us: one that a decision had made whole by what the scheduler had been told (a raised minCount
+    may come late), and one made again over members that are bound already.
     """
 
     name = "no torn gangs"
 
-    def __init__(self, look: Look, *, is_quiet: Callable[[], bool]) -> None:
+    def __init__(self, look: Look, *, is_quiet: Callable[[], bool], ever_whole: Set[str]) -> None:
         self._look = look
         self._is_quiet = is_quiet
+        self._ever_whole = ever_whole  # uids of groups
         self._ever_bound = EverBound()
         self._known: set[str] = set()
-        self._excused: set[str] = set()  # whole once, or found with members bound
+        self._made_over: set[str] = set()
 
     def check(self, now_s: float) -> Iterator[str]:
         """Torn gangs, of which there should be none."""
@@ -264,21 +164,25 @@ class NoTornGangs:
             ever_bound = self._ever_bound.count(group, members)
             is_new = uid_of(group) not in self._known
             self._known.add(uid_of(group))
-            if ever_bound >= minimum or (ever_bound and is_new):
-                self._excused.add(uid_of(group))
-            elif ever_bound and uid_of(group) not in self._excused:
+            if ever_bound and is_new:
+                self._made_over.add(uid_of(group))
+            if 0 < ever_bound < minimum and uid_of(group) not in self._made_over | self._ever_whole:
                 torn.append(f"{name} holds {sum(map(is_placed, members))} of {minimum}")
         if torn and self._is_quiet():
             yield "; ".join(torn)
 
 
 class TrueStaysTrue:
-    """PodGroupInitiallyScheduled turns True only when minCount binds were accepted, and never back."""
+    """PodGroupInitiallyScheduled turns True only when minCount binds were accepted, and never back.
+
+    A minCount raised meanwhile may not have been seen yet: the least that the scheduler was ever told counts.
+    """
 
     name = "true stays true"
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: Look, *, least_needed: Mapping[str, int]) -> None:
         self._look = look
+        self._least_needed = least_needed  # by uid of the group
         self._true: set[str] = set()
         self._ever_bound = EverBound()
 
@@ -286,7 +190,8 @@ class TrueStaysTrue:
         """Groups whose condition says what is not so, or took something back."""
         view = self._look()
         for name, group in view.groups.items():
-            bound, minimum = self._ever_bound.count(group, view.members(name)), min_count_of(group) or 1
+            bound = self._ever_bound.count(group, view.members(name))
+            minimum = self._least_needed.get(uid_of(group), min_count_of(group) or 1)
             condition = condition_of(group, "PodGroupInitiallyScheduled")
             if condition is not None and condition["status"] == "True":
                 if uid_of(group) not in self._true and bound < minimum:
@@ -294,6 +199,24 @@ class TrueStaysTrue:
                 self._true.add(uid_of(group))
             elif uid_of(group) in self._true:
                 yield f"group {name} was True and is {condition and condition['status']}"
+
+
+class ScheduledIsSaid:
+    """Once all is calm, a group whose minimum is placed says so."""
+
+    name = "scheduled is said"
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+
+    def check(self, now_s: float) -> Iterator[str]:
+        """Groups that are placed and not True."""
+        view = self._look()
+        for name, group in view.groups.items():
+            placed = sum(counts_for(group, pod) for pod in view.members(name))
+            minimum = min_count_of(group) or 1
+            if placed >= minimum and _status_of(group, "PodGroupInitiallyScheduled") != "True":
+                yield f"group {name} has {placed} of {minimum} placed and does not say so"
 
 
 class SaysWhy:

@@ -20,7 +20,7 @@ from muster.sim.view import (
     uid_of,
 )
 
-FAULTS = ("bind refused", "bind unanswered", "event late", "event doubled")
+FAULTS = ("bind refused", "bind unanswered", "status write refused", "event late", "event doubled")
 
 REQUIRED = (
     "gang placed at once",

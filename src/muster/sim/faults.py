@@ -1,4 +1,4 @@
-"""What goes wrong between the scheduler and the API: refused and lost binds, late, reordered, doubled events.
+"""What goes wrong between scheduler and API: refused and lost writes; late, reordered, doubled events.
 
 A `FaultyLink` stands in the scheduler's place: it takes the events meant for it and gives the effects that
 come back, so neither side knows of it.  Each kind of object has its own channel, in which order is kept, as
@@ -24,11 +24,14 @@ from muster.framework.ports import (
     GroupSeen,
     NodeGone,
     NodeSeen,
+    PatchGroupStatus,
+    PatchPodStatus,
     PodGone,
     PodSeen,
     Synced,
     TimeReached,
     WakeAt,
+    WriteFailed,
 )
 
 _CHANNELS: dict[type, str] = {
@@ -55,6 +58,7 @@ class Faults(Struct, frozen=True):
 
     bind_refused: float = 0.0  # answered 500, and the API never saw it
     bind_unanswered: float = 0.0  # the API did it, the answer was lost
+    write_refused: float = 0.0  # a status patch answered 409
     event_late: float = 0.0
     event_late_s_max: float = 0.0
     event_doubled: float = 0.0
@@ -74,6 +78,7 @@ class Faults(Struct, frozen=True):
         return cls(
             bind_refused=rate(0.2),
             bind_unanswered=rate(0.1),
+            write_refused=rate(0.3),
             event_late=rate(0.5),
             event_late_s_max=float(generator.choice([0.05, 0.5, 3.0])),
             event_doubled=rate(0.1),
@@ -178,6 +183,8 @@ class FaultyLink:
                 self._wake_s = effect.at_s
             elif isinstance(effect, BindPod):
                 effects.extend(self._answer(effect, now_s))
+            elif isinstance(effect, PatchPodStatus | PatchGroupStatus) and self._refuses_write():
+                self._enqueue(_OUTCOMES, WriteFailed(effect, 409, "the object has been modified"), now_s)
             else:
                 effects.append(effect)
 
@@ -193,6 +200,12 @@ class FaultyLink:
             self._count("bind unanswered")
             self._unanswered.add((bind.key, bind.uid))
         return [bind]
+
+    def _refuses_write(self) -> bool:
+        refuses = self._strikes(self._faults().write_refused)
+        if refuses:
+            self._count("status write refused")
+        return refuses
 
     def _strikes(self, chance: float) -> bool:
         return chance > 0 and bool(self._generator.random() < chance)

@@ -75,7 +75,7 @@ class Simulation:
         if self._due and self._due[0][0] <= self.now_s:
             heapq.heappop(self._due)[2]()
         self._world_due_s = self._world.advance(self.now_s)
-        self._check()
+        self.judge(self._checkers)
         return True
 
     def run_until(self, time_s: float, *, step_max: int | None = None) -> None:
@@ -87,7 +87,8 @@ class Simulation:
                 return
             self.step()
 
-    def _check(self) -> None:
-        for checker in self._checkers:
+    def judge(self, checkers: Iterable[Checker]) -> None:
+        """Ask these checkers now; raises Violation at the first complaint."""
+        for checker in checkers:
             for complaint in checker.check(self.now_s):
                 raise Violation(checker.name, complaint, step=self.steps, now_s=self.now_s)

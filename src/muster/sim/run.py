@@ -10,12 +10,12 @@ import numpy as np
 from msgspec.structs import replace
 
 from muster.sim.checkers import (
-    GangWhole,
     NodeRoom,
     NothingForgotten,
     NoTornGangs,
     RoomIsUsed,
     SaysWhy,
+    ScheduledIsSaid,
     TrueStaysTrue,
 )
 from muster.sim.coverage import Coverage
@@ -23,6 +23,7 @@ from muster.sim.faults import NO_FAULTS, Faults
 from muster.sim.loop import Checker, Simulation, Violation
 from muster.sim.report import Meter, Report
 from muster.sim.scenarios import SCENARIOS
+from muster.sim.told import GangWhole, RoomAsTold, Told
 from muster.sim.world import ProductWorld
 
 START_S = 1_767_225_600.0  # a round date: 2026-01-01
@@ -36,27 +37,33 @@ def run_seed(seed: int, scenario: str = "churn", *, until_event: int | None = No
     streams = [np.random.Generator(np.random.PCG64(s)) for s in np.random.SeedSequence(seed).spawn(4)]
     faults = Faults.draw(streams[0]) if seed % 2 else NO_FAULTS
     counts: Counter[str] = Counter()
-    whole = GangWhole()
-    forgotten = NothingForgotten()
+    told = Told()
+    whole = GangWhole(told)
     world = ProductWorld(
         now_s=START_S,
         faults=faults,
         server_generator=streams[1],
         line_generator=streams[2],
-        observers=(whole, forgotten),
+        observers=(told,),
         count=lambda name: counts.update([name]),
     )
     meter = Meter(world.view)
     checkers: list[Checker] = [
         whole,
-        forgotten.of(world),
-        NodeRoom(world.view, is_prompt=not faults.event_late),
-        NoTornGangs(world.view, is_quiet=lambda: world.is_quiet and not faults.breaks_binds),
-        TrueStaysTrue(world.view),
+        RoomAsTold(told),
+        NothingForgotten(world, told),
+        NoTornGangs(
+            world.view,
+            is_quiet=lambda: world.is_quiet and not faults.breaks_binds,
+            ever_whole=whole.ever_whole,
+        ),
+        TrueStaysTrue(world.view, least_needed=told.least_needed),
         Coverage(world.view, counts),
         meter,
     ]
     if not faults.event_late:
+        checkers.append(NodeRoom(world.view))
+    if not (faults.event_late or faults.write_refused):
         checkers.append(
             SaysWhy(
                 world.view, is_settled=lambda: world.is_settled, started_s=lambda: world.scheduler_started_s
@@ -89,8 +96,7 @@ def _play(
     world.end_faults()
     simulation.run_until(simulation.now_s + scenario.calm_s, step_max=until_event)
     if until_event is None or simulation.steps < until_event:
-        for complaint in RoomIsUsed(world.view).check(simulation.now_s):
-            raise Violation(RoomIsUsed.name, complaint, step=simulation.steps, now_s=simulation.now_s)
+        simulation.judge([RoomIsUsed(world.view), ScheduledIsSaid(world.view)])
 
 
 def replay_line(seed: int, scenario: str, step: int) -> str:

@@ -13,10 +13,12 @@ from muster.framework.ports import (
     Event,
     GroupSeen,
     NodeSeen,
+    PatchPodStatus,
     PodSeen,
     Synced,
     TimeReached,
     WakeAt,
+    WriteFailed,
 )
 from muster.sim.faults import NO_FAULTS, Faults, FaultyLink
 
@@ -104,6 +106,15 @@ def test_an_unanswered_bind_reaches_the_api_and_nobody_knows() -> None:
     failed = scheduler.seen[-1][1]
     assert isinstance(failed, BindFailed)
     assert failed.code == 0
+
+
+def test_a_refused_status_write_never_reaches_the_api_and_is_answered() -> None:
+    patch = PatchPodStatus(KEY, "uid-p")
+    scheduler = Script([], [patch])
+    link = make_link(scheduler, Faults(write_refused=1.0))
+    link.handle(Synced(), 0.0)
+    assert run_to(link, link.handle(pod("p"), 1.0), 2.0) == []
+    assert scheduler.seen[-1][1] == WriteFailed(patch, 409, "the object has been modified")
 
 
 def test_late_events_keep_their_order_within_a_kind_but_not_between_kinds() -> None:

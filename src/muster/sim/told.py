@@ -1,0 +1,183 @@
+"""What the scheduler has been told, and what it decided on it: judged at the very moment of each decision.
+
+A `Told` listens on the line and keeps the last word on every node, pod and group.  `GangWhole` and
+`RoomAsTold` judge each batch of bindings by it, so that late news is no excuse and no accusation.
+Next: `checkers.py`.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from muster.api.core import Node, Pod
+from muster.framework.groups import Group, GroupKey, PodKey
+from muster.framework.ports import (
+    BindDone,
+    BindFailed,
+    BindPod,
+    Effect,
+    Event,
+    GroupGone,
+    GroupSeen,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+)
+from muster.sim.view import Amounts, amount
+
+
+class Judge(Protocol):
+    """Looks at decisions as they are made."""
+
+    def judge(self, binds: tuple[BindPod, ...], now_s: float) -> None:
+        """These bindings have just been asked for; they are on the wire already."""
+        ...
+
+
+class Told:
+    """The last word on everything, and the bindings that are on the wire."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.pods: dict[PodKey, Pod] = {}
+        self.groups: dict[GroupKey, Group] = {}
+        self.group_of: dict[PodKey, GroupKey | None] = {}
+        self.on_the_wire: dict[PodKey, BindPod] = {}  # until the watch shows the pod bound
+        self.accepted: set[str] = set()  # uids of pods whose binding has been answered with success
+        self.least_needed: dict[str, int] = {}  # uid of a group → the least minimum it was ever told to have
+        self.judges: list[Judge] = []
+
+    def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
+        """Learn, take note of the bindings asked for, and have them judged."""
+        self._learn(event)
+        binds = tuple(effect for effect in effects if isinstance(effect, BindPod))
+        self.on_the_wire |= {bind.key: bind for bind in binds}
+        for judge in self.judges if binds else ():
+            judge.judge(binds, now_s)
+
+    def reset(self) -> None:
+        """A new scheduler is told everything anew, and knows of no binding on the wire."""
+        for known in (self.nodes, self.pods, self.groups, self.group_of, self.on_the_wire):
+            known.clear()
+        self.accepted.clear()
+
+    def _learn(self, event: Event) -> None:
+        match event:
+            case NodeSeen(node):
+                self.nodes[node.metadata.name] = node
+            case NodeGone(name):
+                self.nodes.pop(name, None)
+            case GroupSeen(group):
+                self.groups[group.key] = group
+                least = self.least_needed.get(group.uid, group.needed)
+                self.least_needed[group.uid] = min(least, group.needed)
+            case GroupGone(key):
+                self.groups.pop(key, None)
+            case PodSeen(pod, group_key):
+                self._learn_pod(pod, group_key)
+            case PodGone(key):
+                self.pods.pop(key, None)
+                self.group_of.pop(key, None)
+                self.on_the_wire.pop(key, None)
+            case BindDone(_, uid):
+                self.accepted.add(uid)
+            case BindFailed(key, uid, _, code) if code != 0:
+                if key in self.on_the_wire and self.on_the_wire[key].uid == uid:
+                    del self.on_the_wire[key]
+
+    def _learn_pod(self, pod: Pod, group_key: GroupKey | None) -> None:
+        key = PodKey(pod.metadata.namespace, pod.metadata.name)
+        self.pods[key] = pod
+        self.group_of[key] = group_key
+        bind = self.on_the_wire.get(key)
+        if bind is not None and (pod.spec.node_name or bind.uid != pod.metadata.uid):
+            del self.on_the_wire[key]
+
+    def count_placed(self, group: GroupKey) -> int:
+        """Members that count toward the minimum: on the wire, bound and not failed, or succeeded."""
+        return sum(
+            key in self.on_the_wire
+            or pod.status.phase == "Succeeded"
+            or (bool(pod.spec.node_name) and pod.status.phase != "Failed")
+            for key, pod in self.pods.items()
+            if self.group_of[key] == group
+        )
+
+    def taken_on(self, node_name: str) -> Amounts:
+        """What pods bound there, or on the wire to there, ask for."""
+        taken: Amounts = {}
+        for key, pod in self.pods.items():
+            bind = self.on_the_wire.get(key)
+            where = bind.node_name if bind is not None else pod.spec.node_name
+            if where == node_name and not pod.is_terminal:
+                for resource, asked in requests_of(pod).items():
+                    taken[resource] = taken.get(resource, 0) + asked
+        return taken
+
+
+class GangWhole:
+    """A gang is never taken below its minimum by a decision of ours.
+
+    Those bound now, those on the wire and those that count as placed must reach minCount, as the scheduler
+    had been told at that moment.  `ever_whole` are the uids of groups that one decision has made whole.
+    """
+
+    name = "gang whole"
+
+    def __init__(self, told: Told) -> None:
+        self.ever_whole: set[str] = set()
+        self._told = told
+        self._complaints: list[str] = []
+        told.judges.append(self)
+
+    def judge(self, binds: tuple[BindPod, ...], now_s: float) -> None:
+        for key in {bind.group for bind in binds if bind.group is not None}:
+            group = self._told.groups.get(key)
+            minimum = group.needed if group is not None else 1
+            placed = self._told.count_placed(key)
+            if placed < minimum:
+                count = sum(bind.group == key for bind in binds)
+                self._complaints.append(
+                    f"gang {key} of {minimum} had {placed} placed after binding {count} at {now_s:.3f}"
+                )
+            elif group is not None:
+                self.ever_whole.add(group.uid)
+
+    def check(self, now_s: float) -> Iterable[str]:
+        """Complaints since the last step."""
+        complaints, self._complaints = self._complaints, []
+        return complaints
+
+
+class RoomAsTold:
+    """No pod is sent to a node that, by all that had been told, has no room for it or is not there."""
+
+    name = "room as told"
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+        self._complaints: list[str] = []
+        told.judges.append(self)
+
+    def judge(self, binds: tuple[BindPod, ...], now_s: float) -> None:
+        for name in sorted({bind.node_name for bind in binds}):
+            node = self._told.nodes.get(name)
+            offered = {} if node is None else node.status.allocatable or {}
+            taken = self._told.taken_on(name)
+            over = [key for key, asked in taken.items() if asked > amount(str(offered.get(key, 0)))]
+            if over:
+                self._complaints.append(f"node {name} was given more {', '.join(sorted(over))} than it has")
+
+    def check(self, now_s: float) -> Iterable[str]:
+        """Complaints since the last step."""
+        complaints, self._complaints = self._complaints, []
+        return complaints
+
+
+def requests_of(pod: Pod) -> Amounts:
+    """What a pod takes: the sum of its containers, and one of `pods`."""
+    total = {"pods": 1000}
+    for container in pod.spec.containers:
+        for resource, text in ((container.resources and container.resources.requests) or {}).items():
+            total[resource] = total.get(resource, 0) + amount(str(text))
+    return total

@@ -1,0 +1,123 @@
+"""Decisions are judged by what the scheduler had been told when it made them."""
+
+import pytest
+
+from muster.api.core import Pod, PodSpec, PodStatus
+from muster.api.meta import ObjectMeta
+from muster.framework.groups import Group, ObjectKey
+from muster.framework.ports import (
+    BindDone,
+    BindFailed,
+    BindPod,
+    GroupSeen,
+    NodeGone,
+    NodeSeen,
+    PodGone,
+    PodSeen,
+    TimeReached,
+)
+from muster.sim.told import GangWhole, RoomAsTold, Told
+from muster.testing.builders import make_node, make_pod
+
+GANG = ObjectKey("default", "g")
+
+
+def seen_pod(name: str, *, node: str = "", phase: str = "Pending") -> PodSeen:
+    metadata = ObjectMeta(name=name, namespace="default", uid=f"uid-{name}")
+    return PodSeen(Pod(metadata, PodSpec(node_name=node), PodStatus(phase=phase)), GANG)
+
+
+def bind(name: str) -> BindPod:
+    return BindPod(ObjectKey("default", name), f"uid-{name}", "n1", "muster", GANG)
+
+
+def tell_gang(min_count: int, *pods: PodSeen) -> tuple[Told, GangWhole]:
+    told = Told()
+    told.observe(GroupSeen(Group(GANG, "uid-g", min_count=min_count)), (), 0.0)
+    for pod in pods:
+        told.observe(pod, (), 0.0)
+    return told, GangWhole(told)
+
+
+def test_binding_fewer_than_the_minimum_is_a_torn_decision() -> None:
+    told, checker = tell_gang(3, seen_pod("a"), seen_pod("b"), seen_pod("c"))
+    told.observe(TimeReached(), (bind("a"), bind("b")), 1.0)
+    assert list(checker.check(1.0)) == ["gang default/g of 3 had 2 placed after binding 2 at 1.000"]
+    assert list(checker.check(1.0)) == []
+
+
+@pytest.mark.parametrize(
+    "placed",
+    [
+        pytest.param(seen_pod("c", node="n1"), id="bound"),
+        pytest.param(seen_pod("c", phase="Succeeded"), id="succeeded"),
+    ],
+)
+def test_members_already_placed_count_toward_the_minimum(placed: PodSeen) -> None:
+    told, checker = tell_gang(3, seen_pod("a"), seen_pod("b"), placed)
+    told.observe(TimeReached(), (bind("a"), bind("b")), 1.0)
+    assert list(checker.check(1.0)) == []
+
+
+def test_a_failed_member_does_not_count() -> None:
+    told, checker = tell_gang(2, seen_pod("a"), seen_pod("b", node="n1", phase="Failed"))
+    told.observe(TimeReached(), (bind("a"),), 1.0)
+    assert len(list(checker.check(1.0))) == 1
+
+
+def test_a_refused_member_may_be_bound_again_while_the_others_stay() -> None:
+    told, checker = tell_gang(2, seen_pod("a"), seen_pod("b"))
+    told.observe(TimeReached(), (bind("a"), bind("b")), 1.0)
+    refusal = BindFailed(ObjectKey("default", "b"), "uid-b", "n1", 500, "", "")
+    told.observe(refusal, (bind("b"),), 2.0)
+    assert list(checker.check(2.0)) == []
+
+
+def test_after_a_refusal_the_rest_of_the_gang_is_needed() -> None:
+    told, checker = tell_gang(2, seen_pod("a"), seen_pod("b"))
+    told.observe(TimeReached(), (bind("a"), bind("b")), 1.0)
+    told.observe(BindFailed(ObjectKey("default", "b"), "uid-b", "n1", 500, "", ""), (), 2.0)
+    told.observe(PodGone(ObjectKey("default", "a"), "uid-a"), (bind("b"),), 3.0)
+    assert len(list(checker.check(3.0))) == 1
+
+
+def test_a_gang_made_whole_by_a_decision_is_remembered() -> None:
+    told, checker = tell_gang(2, seen_pod("a"), seen_pod("b"))
+    told.observe(TimeReached(), (bind("a"), bind("b")), 1.0)
+    assert checker.ever_whole == {"uid-g"}
+
+
+def test_a_node_may_not_be_given_more_than_it_has_been_told_to_have() -> None:
+    told = Told()
+    checker = RoomAsTold(told)
+    told.observe(NodeSeen(make_node("n1", cpu=2)), (), 0.0)
+    told.observe(PodSeen(make_pod("there", cpu=1, node="n1")), (), 0.0)
+    told.observe(PodSeen(make_pod("done", cpu=1, node="n1", phase="Succeeded")), (), 0.0)
+    for name in ("a", "b"):
+        told.observe(PodSeen(make_pod(name, cpu=1)), (), 0.0)
+    told.observe(TimeReached(), (bind("a"),), 1.0)
+    assert list(checker.check(1.0)) == []
+    told.observe(TimeReached(), (bind("b"),), 2.0)
+    assert list(checker.check(2.0)) == ["node n1 was given more cpu than it has"]
+
+
+def test_a_node_that_is_known_to_be_gone_has_no_room() -> None:
+    told = Told()
+    checker = RoomAsTold(told)
+    told.observe(NodeSeen(make_node("n1", cpu=2)), (), 0.0)
+    told.observe(PodSeen(make_pod("a", cpu=1)), (), 0.0)
+    told.observe(NodeGone("n1"), (), 0.0)
+    told.observe(TimeReached(), (bind("a"),), 1.0)
+    assert list(checker.check(1.0)) == ["node n1 was given more cpu, pods than it has"]
+
+
+def test_a_binding_is_on_the_wire_until_the_watch_shows_it_or_it_is_refused() -> None:
+    told = Told()
+    told.observe(seen_pod("a"), (bind("a"),), 0.0)
+    told.observe(BindDone(ObjectKey("default", "a"), "uid-a", "n1"), (), 1.0)
+    assert set(told.on_the_wire) == {ObjectKey("default", "a")}
+    assert told.accepted == {"uid-a"}
+    told.observe(seen_pod("a", node="n1"), (), 2.0)
+    assert told.on_the_wire == {}
+    told.reset()
+    assert (told.pods, told.accepted) == ({}, set())
