@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from muster.api.core import Node, Pod
+from muster.api.quantity import INT64_MAX
 from muster.base.arrays import Bool, Int32, Int64
 from muster.cluster.axes import ResourceAxis, add_saturating, multiply_saturating
 from muster.cluster.requests import HostPort, host_ports, pod_requests
@@ -64,6 +65,7 @@ class Snapshot:
         self._ports_by_row = ports_by_row
         self._pods_here: dict[int, tuple[Pod, ...]] = {}
         self._ports_here: dict[int, tuple[HostPort, ...]] = {}
+        self._pods_left: dict[int, tuple[Pod, ...]] = {}  # of rows from which pods were removed on this fork
 
     @property
     def free(self) -> Int64:
@@ -94,7 +96,8 @@ class Snapshot:
 
     def pods_on(self, row: int) -> tuple[Pod, ...]:
         """Pods that count as placed on this row, assumed ones and those placed on this fork included."""
-        return self._pods_by_row[row] + self._pods_here.get(row, ())
+        left = self._pods_left.get(row)
+        return (self._pods_by_row[row] if left is None else left) + self._pods_here.get(row, ())
 
     def host_ports_on(self, row: int) -> tuple[HostPort, ...]:
         """Host ports taken on this row, by the same pods."""
@@ -110,6 +113,7 @@ class Snapshot:
         copy.is_fork = True
         copy._pods_here = dict(self._pods_here)
         copy._ports_here = dict(self._ports_here)
+        copy._pods_left = dict(self._pods_left)
         return copy
 
     def place(self, pod: Pod, row: int) -> None:
@@ -129,6 +133,28 @@ class Snapshot:
         for pod, row in zip(pods, rows.tolist(), strict=True):
             self._remember(pod, row, ports)
 
+    def remove(self, pod: Pod, row: int) -> None:
+        """Count `pod` as gone from `row` of this fork.  Raises ValueError if it is not there."""
+        self._check_fork()
+        there = self.pods_on(row)
+        left = tuple(other for other in there if not _is_same(other, pod))
+        if len(left) == len(there):
+            raise ValueError(f"pod {pod.metadata.namespace}/{pod.metadata.name} is not on row {row}")
+        self._pods_left[row] = left
+        self._pods_here.pop(row, None)
+        if (self.requested[row] == INT64_MAX).any():  # what was lost to saturation cannot be subtracted back
+            total = self.axis.row({})
+            for other in left:
+                total = add_saturating(total, self.request_of(other))
+            self.requested[row] = total
+        else:
+            self.requested[row] -= self.request_of(pod)
+        if self.host_ports_on(row):
+            self._ports_by_row = {key: ports for key, ports in self._ports_by_row.items() if key != row}
+            self._ports_here.pop(row, None)
+            if ports := tuple(port for other in left for port in host_ports(other)):
+                self._ports_here[row] = ports
+
     def _check_fork(self) -> None:
         if not self.is_fork:
             raise ValueError("this snapshot is frozen; place on a fork() of it")
@@ -137,3 +163,7 @@ class Snapshot:
         self._pods_here[row] = (*self._pods_here.get(row, ()), pod)
         if ports:
             self._ports_here[row] = self._ports_here.get(row, ()) + ports
+
+
+def _is_same(one: Pod, other: Pod) -> bool:
+    return one.metadata.name == other.metadata.name and one.metadata.namespace == other.metadata.namespace

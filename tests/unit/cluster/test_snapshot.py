@@ -102,3 +102,47 @@ def test_rows_of_deleted_nodes_are_not_live() -> None:
     cluster.state.remove_node("n2")
     assert cluster.snapshot().live_rows().tolist() == [0, 2]
     assert cluster.snapshot().nodes[1] is None
+
+
+@given(cluster=clusters(), data=st.data())
+def test_a_pod_removed_and_placed_again_leaves_the_fork_as_it_was(
+    cluster: ClusterBuilder, data: st.DataObject
+) -> None:
+    fork = cluster.snapshot().fork()
+    rows = [row for row in fork.live_rows().tolist() if fork.pods_on(row)]
+    if not rows:
+        return
+    row = data.draw(st.sampled_from(rows))
+    pod = data.draw(st.sampled_from(fork.pods_on(row)))
+    requested, ports = fork.requested.tolist(), sorted(fork.host_ports_on(row))
+    with_ports = fork.rows_with_host_ports()
+    fork.remove(pod, row)
+    assert pod not in fork.pods_on(row)
+    fork.place(pod, row)
+    assert fork.requested.tolist() == requested
+    assert sorted(fork.host_ports_on(row)) == ports
+    assert fork.rows_with_host_ports() == with_ports
+
+
+def test_removing_a_pod_frees_its_room_and_ports_on_the_fork_only() -> None:
+    snapshot = make_cluster().node("n1", cpu=4).running("a", "n1", cpu=2, host_ports=[80]).snapshot()
+    before = picture(snapshot)
+    fork = snapshot.fork()
+    fork.remove(fork.pods_on(0)[0], 0)
+    assert (fork.requested == 0).all()
+    assert fork.pods_on(0) == ()
+    assert fork.rows_with_host_ports() == ()
+    assert picture(snapshot) == before
+
+
+def test_removing_from_an_overflowing_row_counts_again_what_is_left() -> None:
+    cluster = make_cluster().node("n1").running("huge", "n1", requests={"memory": str(INT64_MAX)})
+    fork = cluster.running("small", "n1", memory="1Gi").snapshot().fork()
+    fork.remove(fork.pods_on(0)[0], 0)
+    assert fork.requested[0, fork.axis.column_of("memory")] == 2**30
+
+
+def test_a_pod_that_is_not_there_cannot_be_removed() -> None:
+    fork = make_cluster().node("n1").snapshot().fork()
+    with pytest.raises(ValueError, match="not on row 0"):
+        fork.remove(make_pod("a"), 0)
