@@ -1,0 +1,147 @@
+"""A packing problem in integers: which members of unlike shapes may share which nodes, and an answer to it.
+
+`Packing` is what rules say of nodes and shapes, `Problem` adds how many members there are and how many must
+be placed, `Answer` is what a search came to.  Checking an answer is arithmetic on integers and trusts no
+solver.  In come rows of a snapshot and one pod per shape; next: `patterns.py` and `exact.py`, which solve.
+Axes: S shapes, N nodes (the rows asked about), Q columns of amounts, D domains.
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+
+import numpy as np
+from msgspec import Struct
+
+from muster.base.arrays import Bool, Int64
+
+
+class Packing(Struct, frozen=True):
+    """What members may share a node: amounts they use up, and shapes that exclude each other there.
+
+    Members are allowed together on a node where each of them is `feasible` alone if and only if they need no
+    more than there is `room`, and no two of them are of shapes in `conflict` (on the diagonal: one at most).
+
+    Shapes   room [N, Q]; need [S, Q]; conflict [S, S], symmetric; feasible [S, N].
+    Units    whatever the rule counts; int64, never floats.
+    """
+
+    room: Int64
+    need: Int64
+    conflict: Bool
+    feasible: Bool
+
+
+class Problem(Struct, frozen=True):
+    """Place at least `needed` members, of each shape at most `available`, all in one of the domains.
+
+    Shapes   available [S]; each domain an array of indices into N, ascending, in the order of preference.
+    `is_exact`: the packing states every rule; else it leaves some out, and only "impossible" follows from it.
+    """
+
+    packing: Packing
+    available: Int64
+    needed: int
+    domains: tuple[Int64, ...]
+    is_exact: bool
+
+
+class Verdict(Enum):
+    """What a search can come to."""
+
+    FOUND = "found"
+    IMPOSSIBLE = "impossible"
+    GAVE_UP = "gave up"
+
+
+class Answer(Struct, frozen=True):
+    """A verdict; where one was found, members of each shape on each node.
+
+    Shapes   counts [S, N].
+    `effort` says after how much a search was given up, for people: "250 ms".
+    """
+
+    verdict: Verdict
+    counts: Int64 | None = None
+    effort: str = ""
+
+
+def no_rule(shape_count: int, node_count: int) -> Packing:
+    """A packing that allows everything."""
+    return Packing(
+        room=np.zeros((node_count, 0), dtype=np.int64),
+        need=np.zeros((shape_count, 0), dtype=np.int64),
+        conflict=np.zeros((shape_count, shape_count), dtype=np.bool_),
+        feasible=np.ones((shape_count, node_count), dtype=np.bool_),
+    )
+
+
+def combine(packings: Sequence[Packing]) -> Packing:
+    """All of these rules at once; at least one is given."""
+    return Packing(
+        room=np.concatenate([packing.room for packing in packings], axis=1),
+        need=np.concatenate([packing.need for packing in packings], axis=1),
+        conflict=np.logical_or.reduce([packing.conflict for packing in packings]),
+        feasible=np.logical_and.reduce([packing.feasible for packing in packings]),
+    )
+
+
+def copies_alone(packing: Packing, available: Int64) -> Int64:
+    """[S, N] how many members of one shape a node takes when it takes no other shape."""
+    room = np.maximum(packing.room, 0)
+    copies = np.where(packing.feasible, available[:, np.newaxis], 0)
+    for shape, need in enumerate(packing.need):
+        asked = np.flatnonzero(need > 0)
+        if asked.size:
+            copies[shape] = np.minimum(copies[shape], (room[:, asked] // need[asked]).min(axis=1))
+    alone = np.diag(packing.conflict)
+    copies[alone] = np.minimum(copies[alone], 1)
+    return copies
+
+
+def count_at_most(problem: Problem, domain: Int64) -> int:
+    """An upper bound of the members one domain takes: each shape as if it were there alone."""
+    copies = copies_alone(problem.packing, problem.available)[:, domain]
+    return int(np.minimum(copies.sum(axis=1), problem.available).sum())
+
+
+def is_placement(problem: Problem, counts: Int64) -> bool:
+    """Tell whether these counts [S, N] break no rule of the problem and are enough members in one domain."""
+    packing = problem.packing
+    if (counts < 0).any() or (counts.sum(axis=1) > problem.available).any():
+        return False
+    if int(counts.sum()) < problem.needed or (counts[~packing.feasible] > 0).any():
+        return False
+    used = counts.T @ packing.need
+    over = (used > packing.room) & (used > 0)
+    if over.any():
+        return False
+    there = counts > 0
+    together = there.astype(np.int64) @ there.T.astype(np.int64) > 0
+    np.fill_diagonal(together, (counts > 1).any(axis=1))
+    if (together & packing.conflict).any():
+        return False
+    occupied = np.flatnonzero(there.any(axis=0))
+    return any(bool(np.isin(occupied, domain).all()) for domain in problem.domains)
+
+
+def is_no_easier(problem: Problem, than: Problem) -> bool:
+    """Tell whether every placement for `problem` would be one for `than`: what was impossible then is now.
+
+    Both speak of the same nodes and shapes in the same order.
+    """
+    new, old = problem.packing, than.packing
+    if new.room.shape != old.room.shape or new.need.shape != old.need.shape:
+        return False
+    return (
+        bool((new.need == old.need).all())
+        and bool((np.maximum(new.room, 0) <= np.maximum(old.room, 0)).all())
+        and bool((old.conflict <= new.conflict).all())
+        and bool((new.feasible <= old.feasible).all())
+        and bool((problem.available <= than.available).all())
+        and problem.needed >= than.needed
+        and all(_is_inside_one(domain, than.domains) for domain in problem.domains)
+    )
+
+
+def _is_inside_one(domain: Int64, domains: Sequence[Int64]) -> bool:
+    return any(bool(np.isin(domain, other).all()) for other in domains)
