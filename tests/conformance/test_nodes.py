@@ -11,6 +11,8 @@ from tests.conformance.kubectl.manifests import group, pod, write
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcess]:
     with ClusterProcess(tmp_path_factory.mktemp("nodes"), "--nodes", "2") as running:
         yield running
+        stopped = running.stop()
+        assert (stopped.code, stopped.err) == (0, ""), "a part of it failed meanwhile"
 
 
 def test_a_stopped_node_turns_unready_and_a_started_one_ready_again(cluster: ClusterProcess) -> None:

@@ -26,3 +26,5 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcess
     (folder / "nodes.yaml").write_text(NODES)
     with ClusterProcess(folder, "--nodes", str(folder / "nodes.yaml")) as running:
         yield running
+        stopped = running.stop()
+        assert (stopped.code, stopped.err) == (0, ""), "a part of it failed meanwhile"

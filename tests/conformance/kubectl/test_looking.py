@@ -132,6 +132,19 @@ def test_a_watch_prints_each_change(cluster: ClusterProcess) -> None:
     assert seen[-1] == "5\n"
 
 
+def test_a_watched_table_has_one_header_and_a_row_a_change(cluster: ClusterProcess) -> None:
+    with cluster.start_kubectl("get", "pods", "-w", "-l", "app=tabled") as watching:
+        assert watching.stdout is not None
+        apply(cluster, pod("tabled", labels={"app": "tabled"}))
+        lines = [watching.stdout.readline(), watching.stdout.readline()]
+        while "Running" not in lines[-1]:
+            lines.append(watching.stdout.readline())
+        watching.terminate()
+    assert lines[0].split() == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
+    assert {line.split()[0] for line in lines[1:]} == {"tabled"}
+    assert {line.split()[2] for line in lines[1:]} <= {"Pending", "ContainerCreating", "Running"}
+
+
 def test_wait_for_a_condition_that_comes_and_one_that_does_not(cluster: ClusterProcess) -> None:
     waiting = cluster.start_kubectl(
         "wait", "--for=condition=PodGroupInitiallyScheduled", "podgroup/late", "--timeout=20s"
