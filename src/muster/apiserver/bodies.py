@@ -164,12 +164,19 @@ def _key_text(key: Any) -> str:
 
 
 def _type_of(value: dict[str, Any], body: bytes | dict[str, Any], kind: str) -> tuple[str, str]:
-    for name, go in (("apiVersion", "apiVersion"), ("kind", "kind")):
+    if why := _type_not_text(value):
+        raise _unrecognized(kind, why, body)
+    return value.get("kind") or "", value.get("apiVersion") or ""
+
+
+def _type_not_text(value: dict[str, Any]) -> str:
+    """What is wrong where kind or version are not even text; "" for nothing."""
+    for name in ("apiVersion", "kind"):
         if not isinstance(value.get(name) or "", str):
             found = {list: "array", dict: "object", bool: "bool"}.get(type(value[name]), "number")
-            why = f"json: cannot unmarshal {found} into Go struct field .{go} of type string"
-            raise _unrecognized(kind, f"couldn't get version/kind; json parse error: {why}", body)
-    return value.get("kind") or "", value.get("apiVersion") or ""
+            why = f"json: cannot unmarshal {found} into Go struct field .{name} of type string"
+            return f"couldn't get version/kind; json parse error: {why}"
+    return ""
 
 
 def check_options_type(value: Any) -> None:
@@ -187,6 +194,8 @@ def check_options_type(value: Any) -> None:
 
 def type_fault(call: Call, value: dict[str, Any], group: str, version: str, kind: str) -> str:
     """What is wrong with the kind and version that an object of this kind says it is; "" for nothing."""
+    if why := _type_not_text(value):
+        return why
     api_version = f"{group}/{version}" if group else version
     given_version, given_kind = value.get("apiVersion") or api_version, value.get("kind") or kind
     if (given_version, given_kind) == (api_version, kind):

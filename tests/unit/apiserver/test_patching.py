@@ -132,6 +132,16 @@ def test_a_patch_cannot_make_another_kind(server: SmallServer) -> None:
     assert 'no kind "ConfigMap" is registered for version "v2"' in message
 
 
+@pytest.mark.parametrize(("value", "found"), [(1, "number"), ({"a": "b"}, "object"), ([None], "array")])
+@pytest.mark.parametrize("name", ["apiVersion", "kind"])
+def test_a_kind_or_version_that_is_no_text_is_told(
+    server: SmallServer, name: str, value: Any, found: str
+) -> None:
+    code, message = server.refusal("PATCH", f"{MAPS}/a", {name: value}, content=MERGE_PATCH)
+    assert code == 422
+    assert message.endswith(f"json: cannot unmarshal {found} into Go struct field .{name} of type string")
+
+
 def test_fields_given_twice_in_a_patch_are_told(server: SmallServer) -> None:
     body = b'{"data": {"k": "x"}, "data": {"k": "y"}}'
     response = server.ask("PATCH", f"{MAPS}/a", body, content=MERGE_PATCH)

@@ -25,7 +25,7 @@ class ConfigMapStrategy(BaseStrategy):
         for key in binary:
             found += invalid_each(f"binaryData[{key}]", key, config_key(key))
         size = sum(len(value.encode()) for value in data.values())
-        size += sum(len(value) * 3 // 4 for value in binary.values())
+        size += sum(len(value or "") * 3 // 4 for value in binary.values())
         if size > BYTES_MOST:
             found.append(too_long("[]", BYTES_MOST))
         return found

@@ -35,6 +35,12 @@ def test_an_immutable_map_stays_as_it_is() -> None:
     server.change(MAPS, "m", metadata={"labels": {"a": "b"}})
 
 
+def test_bytes_that_are_null_count_as_none() -> None:
+    server = FullServer()
+    server.create(MAPS, "m", binaryData={"b": None})
+    assert server.table(MAPS) == [["m", 1, "0s"]]
+
+
 def test_the_table_counts_keys() -> None:
     server = FullServer()
     server.create(MAPS, "m", data={"a": "1"}, binaryData={"b": "YQ=="})
