@@ -4,6 +4,7 @@ Each verb is a function in a module of its own that imports nothing heavy until 
 `muster --help` answers at once.
 """
 
+import errno
 import sys
 from typing import Annotated
 
@@ -69,4 +70,9 @@ def main() -> None:
         sys.exit(USAGE_ERROR)
     except ApiError as error:
         print(f"muster: {error}", file=sys.stderr)
+        sys.exit(API_ERROR)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        print(f"muster: {error.strerror}", file=sys.stderr)
         sys.exit(API_ERROR)

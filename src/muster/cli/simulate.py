@@ -20,11 +20,11 @@ COVERAGE_SEEDS_MIN = 100  # fewer seeds need not meet every kind of transition
 
 
 def simulate(
-    seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="The first seed.")] = 1,
     seeds: Annotated[int, typer.Option(metavar="N", min=1, help="How many seeds, one after the other.")] = 1,
     scenario: Annotated[str, typer.Option(metavar="NAME", help="What happens to the cluster.")] = "churn",
     until_event: Annotated[
-        int | None, typer.Option(metavar="N", help="Stop after this step, as a violation names it.")
+        int | None, typer.Option(metavar="N", min=0, help="Stop after this step, as a violation names it.")
     ] = None,
     processes: Annotated[
         int, typer.Option(metavar="N", min=1, help="How many seeds are played side by side.")

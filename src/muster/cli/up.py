@@ -120,6 +120,8 @@ def check_kubeconfig_path(path: Path) -> None:
         raise ConfigError("is a folder", path=where, hint="give the name of a file")
     if not path.exists():
         return
+    if not path.is_file():
+        raise ConfigError("is not a regular file", path=where, hint="give the name of a file")
     if path.stat().st_size:
         server = _find_server(path)
         if server is None:

@@ -112,7 +112,8 @@ class Driver:
 async def serve(plan: Plan, say_ready: Callable[[Address], None], stop: asyncio.Event) -> None:
     """Run the cluster until `stop` is set.
 
-    Raises   ConfigError for nodes that the server refuses, and for an address that cannot be had.
+    Raises   ConfigError for nodes that the server refuses, for an address that cannot be had, and for a
+             kubeconfig that cannot be written.
     """
     clock = Clock()
     rng = np.random.default_rng()  # noqa: TID251  here chance comes in
@@ -130,7 +131,7 @@ async def serve(plan: Plan, say_ready: Callable[[Address], None], stop: asyncio.
         driver.wake()
         address = address_of(listener, plan.host)
         way_in = kubeconfig(identity, address.url)
-        write_private(plan.kubeconfig, way_in)
+        put_there(plan.kubeconfig, way_in)
         say_ready(address)
         driver.failed.add_done_callback(lambda _: stop.set())
         await stop.wait()
@@ -167,6 +168,21 @@ def address_of(listener: socket.socket, host: str) -> Address:
     port = listener.getsockname()[1]
     name = "127.0.0.1" if host in ANYWHERE else f"[{host}]" if ":" in host else host
     return Address(f"https://{name}:{port}", port)
+
+
+def put_there(path: Path, content: bytes) -> None:
+    """Write the kubeconfig, unless another has been written there since this process started.
+
+    Raises   ConfigError naming the option.
+    """
+    where = f"--kubeconfig-out: {path}"
+    if path.exists():
+        hint = "choose another name"
+        raise ConfigError("somebody else has written it meanwhile", path=where, hint=hint)
+    try:
+        write_private(path, content)
+    except OSError as error:
+        raise ConfigError(error.strerror or str(error), path=where, hint="choose another folder") from error
 
 
 def take_away(path: Path, content: bytes) -> None:

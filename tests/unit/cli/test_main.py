@@ -1,5 +1,6 @@
 """Tests of cli/main.py: verbs, exit codes, and that asking for help costs nothing."""
 
+import errno
 import subprocess
 import sys
 
@@ -39,6 +40,7 @@ def test_version_is_that_of_the_package(
         pytest.param(["upp"], "No such command 'upp'", id="verb"),
         pytest.param(["up", "--port", "http"], "Invalid value for '--port'", id="value"),
         pytest.param(["up", "--port", "70000"], "less than or equal to 65535", id="range"),
+        pytest.param(["simulate", "--seed", "-1"], "greater than or equal to 0", id="seed"),
         pytest.param(["explain"], "Missing argument", id="missing-argument"),
     ],
 )
@@ -57,6 +59,12 @@ def test_a_usage_error_is_named_and_ends_with_2(
             2,
             "muster: f.yaml: is wrong\nhint: mend it\n",
             id="a-file-of-the-user",
+        ),
+        pytest.param(
+            OSError(errno.ENOSPC, "No space left on device"),
+            1,
+            "muster: No space left on device\n",
+            id="nowhere-to-print-to",
         ),
         pytest.param(ApiError("not found", code=404), 1, "muster: not found\n", id="the-server-refused"),
     ],

@@ -1,6 +1,7 @@
 """Tests of cli/up.py: options become a plan, and every mistake in them is named before anything starts."""
 
 import json
+import os
 import socket
 from pathlib import Path
 
@@ -90,6 +91,14 @@ def test_the_kubeconfig_of_a_cluster_that_still_runs_is_kept(tmp_path: Path) -> 
         path.write_text(ours(f"https://127.0.0.1:{running.getsockname()[1]}"))
         with pytest.raises(ConfigError, match="leads to a muster up that still runs"):
             check_kubeconfig_path(path)
+    assert path.exists()
+
+
+def test_what_is_no_regular_file_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(ConfigError, match="is not a regular file"):
+        check_kubeconfig_path(path)
     assert path.exists()
 
 

@@ -167,6 +167,21 @@ async def test_the_kubeconfig_is_there_while_the_server_is_and_private(tmp_path:
     assert not kubeconfig.exists()
 
 
+async def test_a_kubeconfig_that_came_to_be_meanwhile_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "kubeconfig").write_text("of another muster up, started at the same moment")
+    plan = Plan(ClusterPlan([]), "127.0.0.1", 0, tmp_path / "kubeconfig")
+    with pytest.raises(ConfigError, match="somebody else has written it meanwhile"):
+        await asyncio.wait_for(serve(plan, lambda _: None, asyncio.Event()), 30)
+    assert (tmp_path / "kubeconfig").read_text().startswith("of another")
+
+
+async def test_a_kubeconfig_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    plan = Plan(ClusterPlan([]), "127.0.0.1", 0, tmp_path / "gone" / "kubeconfig")
+    with pytest.raises(ConfigError, match="kubeconfig: No such file or directory") as caught:
+        await asyncio.wait_for(serve(plan, lambda _: None, asyncio.Event()), 30)
+    assert caught.value.path.startswith("--kubeconfig-out")
+
+
 def test_a_kubeconfig_of_somebody_else_is_not_taken_away(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     path.write_bytes(b"another")
