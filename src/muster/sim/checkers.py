@@ -275,33 +275,56 @@ def _reason_of(pod: Object) -> str:
 
 
 class RoomIsUsed:
-    """Once all is calm, whatever can be placed is placed.
+    """Whatever can be placed is placed: soon where the scheduler is told at once, else once all is calm.
 
     Exact for lone pods and for groups whose waiting members are alike, on nodes that differ only in room:
-    there counting copies per node is enough.  Other groups are not judged.
+    there counting copies per node is enough.  Other groups are not judged.  `patience_s` is how long
+    something may fit and wait, whenever nothing is left to do at this moment.
     """
 
     name = "room is used"
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: Look, *, is_settled: Callable[[], bool], patience_s: float) -> None:
         self._look = look
+        self._is_settled = is_settled
+        self._patience_s = patience_s
+        self._since_s: dict[str, float] = {}
 
     def check(self, now_s: float) -> Iterator[str]:
-        """Pending groups and pods that would fit."""
-        view = self._look()
-        rooms = [view.room_left[name] for name, node in view.nodes.items() if takes_pods(node)]
+        """Pending groups and pods that would fit, and have for longer than that."""
+        if not self._is_settled():
+            return
+        fitting = dict(self._fitting(self._look()))
+        self._since_s = {uid: self._since_s.get(uid, now_s) for uid in fitting}
+        for uid, complaint in fitting.items():
+            if now_s - self._since_s[uid] >= self._patience_s:
+                yield f"{complaint}, since {self._since_s[uid]:.3f}"
+
+    def _fitting(self, view: ClusterView) -> Iterator[tuple[str, str]]:
+        """Uid and complaint of everything that waits and fits."""
         for name, group in view.groups.items():
             waiting = [pod for pod in view.members(name) if is_waiting(pod)]
             needed = self._needed(view, group, waiting)
             if needed == 0 or any(requests_of(pod) != requests_of(waiting[0]) for pod in waiting):
                 continue
-            fits = copies(rooms, requests_of(waiting[0]))
+            fits = copies(self._rooms(view, waiting), requests_of(waiting[0]))
             if fits >= needed:
-                yield f"group {name} needs {needed} more and {fits} fit"
+                yield uid_of(group), f"group {name} needs {needed} more and {fits} fit"
         for name, pod in view.pods.items():
             lone = is_waiting(pod) and not group_of(pod) and not is_gated(pod)
-            if lone and copies(rooms, requests_of(pod)) >= 1:
-                yield f"pod {name} fits"
+            if lone and copies(self._rooms(view, [pod]), requests_of(pod)) >= 1:
+                yield uid_of(pod), f"pod {name} fits"
+
+    @staticmethod
+    def _rooms(view: ClusterView, waiting: list[Object]) -> list[Amounts]:
+        """Room on usable nodes for these pods: less what is promised to other waiting ones."""
+        rooms = {name: dict(view.room_left[name]) for name, node in view.nodes.items() if takes_pods(node)}
+        for pod in view.pods.values():
+            promised = rooms.get(str(pod["status"].get("nominatedNodeName")))
+            if promised is not None and is_waiting(pod) and pod not in waiting:
+                for resource, asked in requests_of(pod).items():
+                    promised[resource] = promised.get(resource, 0) - asked
+        return list(rooms.values())
 
     @staticmethod
     def _needed(view: ClusterView, group: Object, waiting: list[Object]) -> int:

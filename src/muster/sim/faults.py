@@ -22,6 +22,8 @@ from muster.framework.ports import (
     Event,
     GroupGone,
     GroupSeen,
+    NamespaceGone,
+    NamespaceSeen,
     NodeGone,
     NodeSeen,
     PatchGroupStatus,
@@ -37,6 +39,8 @@ from muster.framework.ports import (
 _CHANNELS: dict[type, str] = {
     PodSeen: "pods",
     PodGone: "pods",
+    NamespaceSeen: "namespaces",
+    NamespaceGone: "namespaces",
     NodeSeen: "nodes",
     NodeGone: "nodes",
     GroupSeen: "groups",

@@ -27,6 +27,7 @@ from muster.sim.told import GangWhole, RoomAsTold, Told
 from muster.sim.world import ProductWorld
 
 START_S = 1_767_225_600.0  # a round date: 2026-01-01
+ROOM_IS_USED_WITHIN_S = 1.5  # an event that makes room wakes whom it helps at once, not after a backoff
 
 
 def run_seed(seed: int, scenario: str = "churn", *, until_event: int | None = None) -> Report:
@@ -63,6 +64,10 @@ def run_seed(seed: int, scenario: str = "churn", *, until_event: int | None = No
     ]
     if not faults.event_late:
         checkers.append(NodeRoom(world.view))
+    if faults == NO_FAULTS:
+        checkers.append(
+            RoomIsUsed(world.view, is_settled=lambda: world.is_settled, patience_s=ROOM_IS_USED_WITHIN_S)
+        )
     if not (faults.event_late or faults.write_refused):
         checkers.append(
             SaysWhy(
@@ -96,7 +101,8 @@ def _play(
     world.end_faults()
     simulation.run_until(simulation.now_s + scenario.calm_s, step_max=until_event)
     if until_event is None or simulation.steps < until_event:
-        simulation.judge([RoomIsUsed(world.view), ScheduledIsSaid(world.view)])
+        at_rest = RoomIsUsed(world.view, is_settled=lambda: True, patience_s=0.0)
+        simulation.judge([at_rest, ScheduledIsSaid(world.view)])
 
 
 def replay_line(seed: int, scenario: str, step: int) -> str:

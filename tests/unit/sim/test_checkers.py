@@ -116,6 +116,19 @@ def test_the_condition_may_not_turn_back() -> None:
     assert list(checker.check(1.0)) == ["group g was True and is False"]
 
 
+def at_rest(scene: Scene) -> RoomIsUsed:
+    return RoomIsUsed(scene.look, is_settled=lambda: True, patience_s=0.0)
+
+
+def test_what_fits_may_wait_for_a_moment_only() -> None:
+    scene = Scene()
+    scene.node("n1", 2)
+    scene.pod("p")
+    checker = RoomIsUsed(scene.look, is_settled=lambda: True, patience_s=1.5)
+    assert [*checker.check(10.0), *checker.check(11.0)] == []
+    assert list(checker.check(12.0)) == ["pod p fits, since 10.000"]
+
+
 def test_room_that_a_waiting_gang_could_take_is_unused() -> None:
     scene = Scene()
     scene.node("n1", 2)
@@ -123,7 +136,7 @@ def test_room_that_a_waiting_gang_could_take_is_unused() -> None:
     scene.group("g", 3)
     for name in ("a", "b", "c"):
         scene.pod(name, group="g")
-    assert list(RoomIsUsed(scene.look).check(0.0)) == ["group g needs 3 more and 3 fit"]
+    assert list(at_rest(scene).check(0.0)) == ["group g needs 3 more and 3 fit, since 0.000"]
 
 
 @pytest.mark.parametrize("reason", ["no room", "cordoned", "short of members", "lone pod placed"])
@@ -135,14 +148,14 @@ def test_room_that_nobody_can_take_is_no_fault(reason: str) -> None:
     if reason in ("no room", "cordoned"):
         scene.pod("b", group="g")
     scene.pod("lone", node="n1")
-    assert list(RoomIsUsed(scene.look).check(0.0)) == []
+    assert list(at_rest(scene).check(0.0)) == []
 
 
 def test_a_lone_pod_that_fits_is_seen() -> None:
     scene = Scene()
     scene.node("n1", 2)
     scene.pod("p", cpu="2")
-    assert list(RoomIsUsed(scene.look).check(0.0)) == ["pod p fits"]
+    assert list(at_rest(scene).check(0.0)) == ["pod p fits, since 0.000"]
 
 
 def judge_silence(scene: Scene, *, started_s: float = 0.0) -> SaysWhy:
