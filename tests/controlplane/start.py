@@ -103,7 +103,7 @@ class ControlPlane:
         if self._manager:
             self._start_manager()
         if self._scheduler:
-            self._start_scheduler()
+            self.start_scheduler()
 
     def stop(self) -> None:
         """Stop everything, the API server before its storage."""
@@ -113,6 +113,10 @@ class ControlPlane:
     def dead(self) -> str | None:
         """The name of a component that has ended by itself, or None."""
         return next((name for name, process in self._running if process.poll() is not None), None)
+
+    def process_ids(self) -> dict[str, int]:
+        """The process of every component that was started, by its name."""
+        return {name: process.pid for name, process in self._running}
 
     # ── one component each ───────────────────────────────────────────────────────────────────────
 
@@ -168,7 +172,8 @@ class ControlPlane:
         }
         self._run("kube-controller-manager", flags | self._pace() | _gate_flag(self._common + self._jobs))
 
-    def _start_scheduler(self) -> None:
+    def start_scheduler(self) -> None:
+        """Start kube-scheduler now; for those who did not ask for it from the beginning."""
         flags = {
             "kubeconfig": self.kubeconfig,
             "leader-elect": "false",
