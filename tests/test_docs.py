@@ -19,7 +19,7 @@ from muster.assembly.config import Config, PluginChoice, QueueChoice
 from muster.assembly.requests import WireEffect, request_of
 from muster.cli.main import app
 from muster.framework.groups import ObjectKey
-from muster.framework.ports import BindPod, ObjectReference, PatchGroupStatus, PatchPodStatus, RecordEvent
+from muster.framework.ports import BindPod, EvictPod, ObjectReference, PatchGroupStatus, PatchPodStatus, RecordEvent
 from muster.runtime.inspection import RIGHTS
 from muster.runtime.process import KINDS
 
@@ -162,11 +162,12 @@ def rights_given() -> set[tuple[str, str, str]]:
 KEY = ObjectKey("default", "a")
 EFFECTS: list[WireEffect] = [
     BindPod(KEY, "uid", "n1", "muster"),
+    EvictPod(KEY, "uid", Condition("DisruptionTarget")),
     PatchPodStatus(KEY, "uid", Condition("PodScheduled")),
     PatchGroupStatus(KEY, "uid", (Condition("PodGroupInitiallyScheduled"),)),
     RecordEvent(ObjectReference("v1", "Pod", KEY, "uid"), "Normal", "Scheduled", "Binding", "text", "muster"),
 ]
-VERBS = {"POST": "create", "PATCH": "patch", "PUT": "update", "GET": "get"}
+VERBS = {"POST": "create", "DELETE": "delete", "PATCH": "patch", "PUT": "update", "GET": "get"}
 
 
 def right_of(method: str, path: str) -> tuple[str, str, str]:

@@ -5,12 +5,22 @@ Which request an effect is stands in `requests.py`.  Next: `embedded.py`, which 
 """
 
 import itertools
+from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
 from muster.apiserver.exchange import Request, Response
-from muster.assembly.requests import Call, WireEffect, request_of
-from muster.controllers.ports import NODES, POD_GROUPS, PODS, Kind, Seen
+from muster.assembly.requests import Call, WireEffect, mark_of, request_of
+from muster.controllers.ports import (
+    COMPOSITE_POD_GROUPS,
+    DISRUPTION_BUDGETS,
+    NAMESPACES,
+    NODES,
+    POD_GROUPS,
+    PODS,
+    Kind,
+    Seen,
+)
 from muster.dialects.native import event_of
 from muster.framework.ports import (
     BindDone,
@@ -18,12 +28,25 @@ from muster.framework.ports import (
     BindPod,
     Effect,
     Event,
+    EvictDone,
+    EvictFailed,
+    EvictPod,
     RecordEvent,
+    Search,
+    SearchDone,
+    TimeReached,
     WakeAt,
     WriteFailed,
 )
+from muster.placement.exact import Limits, solve
 
-WATCHED = (NODES, POD_GROUPS, PODS)  # in the order a scheduler is first shown them
+# in the order a scheduler is first shown them
+WATCHED = (NAMESPACES, NODES, DISRUPTION_BUDGETS, COMPOSITE_POD_GROUPS, POD_GROUPS, PODS)
+
+_USER = "system:kube-scheduler"
+
+SEARCH_S = 0.05  # so long a search seems to take
+BRANCHES_PER_MS = 4  # a search ends after a number of steps here, not at a time: runs repeat exactly
 
 Send = Callable[[Call, str, float], Response]
 Whereabouts = Callable[[str, str], tuple[str, str] | None]
@@ -53,6 +76,21 @@ class Loopback:
         self._send = send
         self._whereabouts = whereabouts
         self._sequence = itertools.count()
+        self._answers: deque[tuple[float, SearchDone]] = deque()  # of searches, with the time each is due
+
+    def next_due_s(self) -> float | None:
+        """When the scheduler is to be told the next thing that nobody else tells it."""
+        times = [] if self.wake_s is None else [self.wake_s]
+        return min([*times, *(due_s for due_s, _ in self._answers)], default=None)
+
+    def take_due(self, now_s: float) -> Event | None:
+        """An answer that is due, or that the time it asked for has come; None when neither is so."""
+        if self._answers and self._answers[0][0] <= now_s:
+            return self._answers.popleft()[1]
+        if self.wake_s is not None and self.wake_s <= now_s:
+            self.wake_s = None
+            return TimeReached()
+        return None
 
     def deliver(self, event: Event, now_s: float) -> list[WireEffect]:
         """Tell the scheduler, keep its timer, and give the effects that need a request."""
@@ -60,15 +98,19 @@ class Loopback:
         for effect in self.scheduler.handle(event, now_s):
             if isinstance(effect, WakeAt):
                 self.wake_s = effect.at_s
+            elif isinstance(effect, Search):
+                answer = solve(effect.problem, Limits(branches=BRANCHES_PER_MS * effect.time_ms))
+                self._answers.append((now_s + SEARCH_S, SearchDone(effect.ticket, answer)))
             else:
                 wire.append(effect)
         return wire
 
     def perform(self, effect: WireEffect, now_s: float) -> Event | None:
         """Send the request of an effect; give the outcome that the scheduler is to be told."""
+        if isinstance(effect, EvictPod):
+            return self._evict(effect, now_s)
         call = request_of(effect, now_s=now_s, sequence=next(self._sequence))
-        user = "system:kube-scheduler"
-        response = self._send(call, user, now_s)
+        response = self._send(call, _USER, now_s)
         if isinstance(effect, BindPod):
             return self._binding_outcome(effect, response)
         if response.status < 400:
@@ -77,6 +119,16 @@ class Loopback:
             self.dropped_events += 1
             return None
         return WriteFailed(effect, response.status, _status(response)[1])
+
+    def _evict(self, effect: EvictPod, now_s: float) -> Event:
+        """Mark, then delete; a pod that is gone, or another of its name, is nothing to evict."""
+        for call in (mark_of(effect), request_of(effect, now_s=now_s)):
+            response = self._send(call, _USER, now_s)
+            if response.status in (404, 409):
+                return EvictDone(effect.key, effect.uid, is_gone=True)
+            if response.status >= 400:
+                return EvictFailed(effect.key, effect.uid, response.status, _status(response)[1])
+        return EvictDone(effect.key, effect.uid)
 
     def _binding_outcome(self, effect: BindPod, response: Response) -> Event:
         if response.status < 400:

@@ -12,6 +12,9 @@ from muster.framework.registry import Factory, Registry, find_third_party
 from muster.framework.runner import Runner, Stopwatch, Weighted, zero_stopwatch
 from muster.plugins.balanced_allocation import NodeResourcesBalancedAllocation
 from muster.plugins.gang_scheduling import GangScheduling
+from muster.plugins.group_preemption import DefaultPreemption
+from muster.plugins.image_locality import ImageLocality
+from muster.plugins.inter_pod_affinity import InterPodAffinity
 from muster.plugins.node_affinity import NodeAffinity
 from muster.plugins.node_name import NodeName
 from muster.plugins.node_ports import NodePorts
@@ -22,6 +25,7 @@ from muster.plugins.priority_sort import PrioritySort
 from muster.plugins.scheduling_gates import SchedulingGates
 from muster.plugins.taints import TaintToleration
 from muster.plugins.topology_placement import TopologyPlacement
+from muster.plugins.topology_spread import PodTopologySpread
 from muster.plugins.unsupported_rules import UnsupportedRules
 from muster.scheduling.scheduler import Scheduler
 
@@ -40,10 +44,15 @@ BUILT_IN: dict[str, Factory] = {
         NodeAffinity,
         NodePorts,
         NodeResourcesFit,
+        PodTopologySpread,
+        InterPodAffinity,
         NodeResourcesBalancedAllocation,
+        ImageLocality,
+        DefaultPreemption,
     )
 }
-DEFAULT_PLUGINS = tuple(PluginChoice(name) for name in BUILT_IN)
+_WEIGHTS = {"PodTopologySpread": 2.0, "InterPodAffinity": 2.0}  # a user asked for it: as in stock
+DEFAULT_PLUGINS = tuple(PluginChoice(name, weight=_WEIGHTS.get(name, 1.0)) for name in BUILT_IN)
 
 
 def build(

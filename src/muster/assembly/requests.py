@@ -14,7 +14,7 @@ import msgspec
 from muster.api.meta import Condition
 from muster.controllers.ports import Kind, Write
 from muster.framework.groups import ObjectKey
-from muster.framework.ports import BindPod, PatchGroupStatus, PatchPodStatus, RecordEvent
+from muster.framework.ports import BindPod, EvictPod, PatchGroupStatus, PatchPodStatus, RecordEvent
 
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
@@ -23,7 +23,7 @@ STRATEGIC = "application/strategic-merge-patch+json"
 _NAME_BYTES_MAX = 253
 _METHODS = {"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
 
-WireEffect = BindPod | PatchPodStatus | PatchGroupStatus | RecordEvent
+WireEffect = BindPod | EvictPod | PatchPodStatus | PatchGroupStatus | RecordEvent
 
 
 class Call(NamedTuple):
@@ -43,11 +43,18 @@ def request_of(effect: WireEffect, *, now_s: float, sequence: int = 0, instance:
     """
     if isinstance(effect, BindPod):
         return _binding(effect)
+    if isinstance(effect, EvictPod):
+        return _deletion(effect)
     if isinstance(effect, PatchPodStatus):
         return _pod_status(effect)
     if isinstance(effect, PatchGroupStatus):
         return _group_status(effect)
     return _event(effect, now_s=now_s, sequence=sequence, instance=instance)
+
+
+def mark_of(effect: EvictPod) -> Call:
+    """Give the request that goes before an eviction's own: it says on the pod why it ends."""
+    return _pod_status(PatchPodStatus(effect.key, effect.uid, effect.condition))
 
 
 def request_of_write(write: Write) -> Call:
@@ -94,6 +101,11 @@ def _binding(effect: BindPod) -> Call:
         "target": {"apiVersion": "v1", "kind": "Node", "name": effect.node_name},
     }
     return Call("POST", path_of(_PODS, namespace, name, "binding"), JSON, body)
+
+
+def _deletion(effect: EvictPod) -> Call:
+    body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": effect.uid}}
+    return Call("DELETE", path_of(_PODS, *effect.key), JSON, body)
 
 
 def _pod_status(effect: PatchPodStatus) -> Call:

@@ -9,18 +9,31 @@ such module. Next: `scheduling/scheduler.py`.
 from typing import Any
 
 from muster.api.codec import decode_object
-from muster.api.core import Node, Pod
-from muster.api.scheduling import PodGroup, SchedulingConstraints
+from muster.api.core import Namespace, Node, Pod
+from muster.api.policy import PodDisruptionBudget
+from muster.api.scheduling import CompositePodGroup, PodGroup, SchedulingConstraints
 from muster.api.times import parse_seconds
+from muster.cluster.budgets import Budget
 from muster.framework.groups import Group, GroupKey, ObjectKey, UnsupportedField
-from muster.framework.ports import Event, GroupGone, GroupSeen, NodeGone, NodeSeen, PodGone, PodSeen
+from muster.framework.ports import (
+    CompositeGone,
+    CompositeSeen,
+    Event,
+    GroupGone,
+    GroupSeen,
+    NamespaceGone,
+    NamespaceSeen,
+    NodeGone,
+    NodeSeen,
+    PdbGone,
+    PdbSeen,
+    PodGone,
+    PodSeen,
+)
 
 Raw = bytes | str | dict[str, Any]
 
-_NOT_BUILT = {
-    "spec.parentCompositePodGroupName": "groups of composite groups are not placed yet",
-    "spec.resourceClaims": "groups with resource claims are not placed yet",
-}
+_CLAIMS = UnsupportedField("spec.resourceClaims", "groups with resource claims are not placed yet")
 
 
 def decode_pod(raw: Raw) -> Pod:
@@ -33,9 +46,19 @@ def decode_node(raw: Raw) -> Node:
     return decode_object(raw, Node)
 
 
+def decode_namespace(raw: Raw) -> Namespace:
+    """A namespace; raises ObjectInvalid."""
+    return decode_object(raw, Namespace)
+
+
 def decode_group(raw: Raw) -> Group:
     """A PodGroup as the core knows groups; raises ObjectInvalid."""
     return group_of(decode_object(raw, PodGroup))
+
+
+def decode_composite(raw: Raw) -> Group:
+    """A CompositePodGroup as the core knows groups; raises ObjectInvalid."""
+    return composite_of(decode_object(raw, CompositePodGroup))
 
 
 def group_key_of(pod: Pod) -> GroupKey | None:
@@ -48,8 +71,25 @@ def group_key_of(pod: Pod) -> GroupKey | None:
 
 def group_of(pod_group: PodGroup) -> Group:
     """Translate a PodGroup; what it asks for that is not built stands in `unsupported`."""
-    meta, spec = pod_group.metadata, pod_group.spec
-    gang = spec.scheduling_policy.gang
+    gang = pod_group.spec.scheduling_policy.gang
+    return _group(
+        pod_group,
+        min_count=None if gang is None else gang.min_count,
+        unsupported=(_CLAIMS,) if pod_group.spec.resource_claims else (),
+    )
+
+
+def composite_of(composite: CompositePodGroup) -> Group:
+    """Translate a CompositePodGroup: a group whose minimum counts groups."""
+    gang = composite.spec.scheduling_policy.gang
+    return _group(composite, min_count=None if gang is None else gang.min_group_count, unsupported=())
+
+
+def _group(
+    found: PodGroup | CompositePodGroup, *, min_count: int | None, unsupported: tuple[UnsupportedField, ...]
+) -> Group:
+    """What both kinds have in common."""
+    meta, spec = found.metadata, found.spec
     constraints = spec.scheduling_constraints or SchedulingConstraints()
     mode = spec.disruption_mode
     parent = spec.parent_composite_pod_group_name
@@ -57,7 +97,7 @@ def group_of(pod_group: PodGroup) -> Group:
         key=ObjectKey(meta.namespace, meta.name),
         uid=meta.uid,
         version=meta.resource_version,
-        min_count=None if gang is None else gang.min_count,
+        min_count=min_count,
         priority=spec.priority or 0,
         preemption_policy=spec.preemption_policy,
         disruption_mode="all" if mode is not None and mode.all is not None else "single",
@@ -66,25 +106,30 @@ def group_of(pod_group: PodGroup) -> Group:
         created_s=parse_seconds(meta.creation_timestamp),
         deleting=meta.deletion_timestamp is not None,
         annotations=tuple(sorted((meta.annotations or {}).items())),
-        conditions=tuple(pod_group.status.conditions or ()),
-        unsupported=_unsupported(pod_group),
+        conditions=tuple(found.status.conditions or ()),
+        unsupported=unsupported,
+        is_composite=isinstance(found, CompositePodGroup),
     )
 
 
-def _unsupported(pod_group: PodGroup) -> tuple[UnsupportedField, ...]:
-    spec = pod_group.spec
-    asked = {
-        "spec.parentCompositePodGroupName": bool(spec.parent_composite_pod_group_name),
-        "spec.resourceClaims": bool(spec.resource_claims),
-    }
-    return tuple(UnsupportedField(path, _NOT_BUILT[path]) for path, is_asked in asked.items() if is_asked)
+def budget_of(pdb: PodDisruptionBudget) -> Budget:
+    """Translate a PodDisruptionBudget: what it allows now, by its status."""
+    meta, status = pdb.metadata, pdb.status
+    return Budget(
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        selector=pdb.spec.selector,
+        allowed=max(status.disruptions_allowed, 0),
+        disrupted=frozenset(status.disrupted_pods or ()),
+    )
 
 
 def event_of(resource: str, raw: Raw, *, gone: bool = False) -> Event:
     """The event that tells the core of an object seen (or gone) on a watch.
 
-    `resource` is nodes, pods or podgroups.  Raises ObjectInvalid for an object that cannot be read,
-    ValueError for another resource.
+    `resource` is one of those a scheduler watches.  Raises ObjectInvalid for an object that cannot be
+    read, ValueError for another resource.
     """
     if resource == "pods":
         pod = decode_pod(raw)
@@ -94,7 +139,17 @@ def event_of(resource: str, raw: Raw, *, gone: bool = False) -> Event:
     if resource == "nodes":
         node = decode_node(raw)
         return NodeGone(node.metadata.name) if gone else NodeSeen(node)
+    if resource == "namespaces":
+        metadata = decode_namespace(raw).metadata
+        return NamespaceGone(metadata.name) if gone else NamespaceSeen(metadata.name, metadata.labels or {})
     if resource == "podgroups":
         group = decode_group(raw)
         return GroupGone(group.key, group.uid) if gone else GroupSeen(group)
+    if resource == "poddisruptionbudgets":
+        budget = budget_of(decode_object(raw, PodDisruptionBudget))
+        key = ObjectKey(budget.namespace, budget.name)
+        return PdbGone(key, budget.uid) if gone else PdbSeen(budget)
+    if resource == "compositepodgroups":
+        composite = decode_composite(raw)
+        return CompositeGone(composite.key, composite.uid) if gone else CompositeSeen(composite)
     raise ValueError(f"the core does not know {resource!r}")

@@ -14,11 +14,15 @@ from msgspec import Struct
 
 from muster.api.core import Pod
 from muster.base.arrays import Bool, Float64, Int32, Int64
+from muster.cluster.budgets import Budget
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import HintRule
-from muster.framework.groups import Group, UnsupportedField
+from muster.framework.groups import Group, Subgroup, UnsupportedField
 from muster.framework.status import Status
 from muster.placement.domains import Placements
+from muster.placement.eviction import Eviction, Try
+from muster.placement.packing import Packing
+from muster.placement.victims import Judge, Unit
 
 
 class Entity(Struct, frozen=True):
@@ -51,9 +55,17 @@ class PreEnqueue(Protocol):
 
     name: ClassVar[str]
 
-    def pre_enqueue(self, group: Group | None, *, waiting: tuple[Pod, ...], placed: int) -> Status:
+    def pre_enqueue(
+        self,
+        group: Group | None,
+        *,
+        waiting: tuple[Pod, ...],
+        placed: int,
+        children: tuple[Subgroup, ...] = (),
+    ) -> Status:
         """Judge by the members not placed yet and the count of those that are (bound, assumed, succeeded).
 
+        Of a composite group these are all the pods below it; `children` is the tree they are in.
         Anything but success gates the entity: no attempt, no backoff.  The message is shown to the user.
         """
         ...
@@ -161,6 +173,25 @@ class Capacity(Protocol):
 
 
 @runtime_checkable
+class PackingRule(Protocol):
+    """A filter that can state in integers which members may share a node (the exact search of unlike members).
+
+    Asked of filters that change with assignments; of the others the mask is all there is to know.  A filter
+    that cannot state itself does not serve this point: then a search may find a placement that the filter
+    refuses afterwards, and nothing is called impossible on the filter's account.
+    """
+
+    name: ClassVar[str]
+
+    def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
+        """State the rule for one pod per shape on these rows; None where it looks beyond single nodes.
+
+        Shapes: pods [S], rows [K].  It must allow all that the filter allows member by member, in some order.
+        """
+        ...
+
+
+@runtime_checkable
 class Score(Protocol):
     """How good a feasible row is for a member; 0..100, higher is better."""
 
@@ -179,6 +210,43 @@ class PlacementFeasible(Protocol):
 
     def placement_feasible(self, group: Group, *, assigned: int, remaining: int) -> Status:
         """Success: enough; wait: may still become enough; unschedulable: stop at once."""
+        ...
+
+
+class Preemptor(Struct, frozen=True):
+    """A lone pod or a root group that found no room, and all that may be known to make some.
+
+    `kind` as users are told it; `policy` its preemption policy; `is_draining`: pods it preempted before are
+    still leaving.  `units`: those weaker than it, each to be evicted whole or not at all, most important
+    first.  `snapshot`: the cluster with the room that is promised to others already taken.
+    """
+
+    kind: str
+    priority: int
+    policy: str
+    is_draining: bool
+    units: tuple[Unit, ...]
+    budgets: tuple[Budget, ...]
+    snapshot: Snapshot
+    judge: Judge
+    trial: Try
+
+
+class Rescue(Struct, frozen=True):
+    """What may be done for a preemptor: on success there is an eviction, else the status says why not."""
+
+    status: Status
+    eviction: Eviction | None = None
+
+
+@runtime_checkable
+class PostFilter(Protocol):
+    """Makes room for what found none.  Plugins are asked in order; the first success or unresolvable ends."""
+
+    name: ClassVar[str]
+
+    def post_filter(self, preemptor: Preemptor) -> Rescue:
+        """Say who should leave and which seats that gives; nothing is carried out here."""
         ...
 
 

@@ -13,7 +13,9 @@ from msgspec import Struct
 
 from muster.api.core import Node, Pod
 from muster.api.meta import Condition
-from muster.framework.groups import Group, GroupKey, PodKey
+from muster.cluster.budgets import Budget
+from muster.framework.groups import Group, GroupKey, ObjectKey, PodKey
+from muster.placement.packing import Answer, Problem
 
 # ── events: what was seen ────────────────────────────────────────────────────────────────────────
 
@@ -44,6 +46,19 @@ class NodeGone(Struct, frozen=True):
     name: str
 
 
+class NamespaceSeen(Struct, frozen=True):
+    """A namespace exists with these labels: added or changed."""
+
+    name: str
+    labels: dict[str, str] = {}
+
+
+class NamespaceGone(Struct, frozen=True):
+    """A namespace no longer exists."""
+
+    name: str
+
+
 class GroupSeen(Struct, frozen=True):
     """A pod group exists in this state: added or changed."""
 
@@ -52,6 +67,32 @@ class GroupSeen(Struct, frozen=True):
 
 class GroupGone(Struct, frozen=True):
     """A pod group object no longer exists."""
+
+    key: GroupKey
+    uid: str
+
+
+class PdbSeen(Struct, frozen=True):
+    """A disruption budget exists in this state: added or changed."""
+
+    budget: Budget
+
+
+class PdbGone(Struct, frozen=True):
+    """A disruption budget no longer exists."""
+
+    key: ObjectKey
+    uid: str
+
+
+class CompositeSeen(Struct, frozen=True):
+    """A composite group (a group of groups) exists in this state: added or changed."""
+
+    group: Group
+
+
+class CompositeGone(Struct, frozen=True):
+    """A composite group object no longer exists; its key may be a pod group's too."""
 
     key: GroupKey
     uid: str
@@ -88,6 +129,24 @@ class BindFailed(Struct, frozen=True):
     retry_after_s: float | None = None
 
 
+class EvictDone(Struct, frozen=True):
+    """The API took the pod's deletion.  `is_gone`: there was nothing left to delete."""
+
+    key: PodKey
+    uid: str
+    is_gone: bool = False
+
+
+class EvictFailed(Struct, frozen=True):
+    """The API refused to mark or to delete the pod, or nobody knows (`code` 0)."""
+
+    key: PodKey
+    uid: str
+    code: int
+    message: str
+    retry_after_s: float | None = None
+
+
 class WriteFailed(Struct, frozen=True):
     """A status write (`PatchPodStatus`, `PatchGroupStatus`) was given up; the core may say it again later."""
 
@@ -96,18 +155,34 @@ class WriteFailed(Struct, frozen=True):
     message: str
 
 
+class SearchDone(Struct, frozen=True):
+    """What became of the `Search` with this ticket."""
+
+    ticket: int
+    answer: Answer
+
+
 Event = (
     PodSeen
     | PodGone
     | NodeSeen
     | NodeGone
+    | NamespaceSeen
+    | NamespaceGone
     | GroupSeen
     | GroupGone
+    | CompositeSeen
+    | CompositeGone
+    | PdbSeen
+    | PdbGone
     | Synced
     | TimeReached
     | BindDone
     | BindFailed
+    | EvictDone
+    | EvictFailed
     | WriteFailed
+    | SearchDone
 )
 
 # ── effects ──────────────────────────────────────────────────────────────────────────────────────
@@ -133,6 +208,17 @@ class BindPod(Struct, frozen=True):
     node_name: str
     scheduler_name: str
     group: GroupKey | None = None
+
+
+class EvictPod(Struct, frozen=True):
+    """Mark this very pod with the condition, then delete it with its own grace; no budget is asked.
+
+    The performer answers with exactly one `EvictDone` or `EvictFailed`.
+    """
+
+    key: PodKey
+    uid: str
+    condition: Condition
 
 
 class PatchPodStatus(Struct, frozen=True):
@@ -174,10 +260,23 @@ class RecordEvent(Struct, frozen=True):
     related: ObjectReference | None = None
 
 
+class Search(Struct, frozen=True):
+    """Look for a placement of unlike members (`placement/exact.py`) for at most `time_ms`, beside the scheduler.
+
+    The performer answers with exactly one `SearchDone`.  A later search for the same group makes one that has
+    not begun needless: that one may be dropped without an answer.
+    """
+
+    ticket: int
+    group: GroupKey
+    problem: Problem
+    time_ms: int
+
+
 class WakeAt(Struct, frozen=True):
     """Send `TimeReached` at this time; a later `WakeAt` replaces an earlier one that is still to come."""
 
     at_s: float
 
 
-Effect = BindPod | PatchPodStatus | PatchGroupStatus | RecordEvent | WakeAt
+Effect = BindPod | EvictPod | PatchPodStatus | PatchGroupStatus | RecordEvent | Search | WakeAt

@@ -7,6 +7,7 @@ from outside: the real one in the runtime, one that always says zero in the simu
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from muster.base.arrays import Bool, Float64, Int32, Int64
 from muster.base.errors import ConfigError, PluginError
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import ClusterEvent, Hint, HintRule, Rejected
-from muster.framework.groups import Group, UnsupportedField
+from muster.framework.groups import Group, Subgroup, UnsupportedField
 from muster.framework.points import (
     Capacity,
     Entity,
@@ -26,16 +27,21 @@ from muster.framework.points import (
     Hints,
     MemberCheck,
     NodeReason,
+    PackingRule,
     PlacementFeasible,
     PlacementGenerator,
     PlacementScore,
     PlacementTotals,
+    PostFilter,
+    Preemptor,
     PreEnqueue,
     QueueSort,
+    Rescue,
     Score,
 )
 from muster.framework.status import Status, Verdict
 from muster.placement.domains import Placements, intersect, one_placement
+from muster.placement.packing import Packing, combine, no_rule
 
 Stopwatch = Callable[[], float]
 Point = TypeVar("Point")
@@ -99,6 +105,7 @@ class Runner:
         self._scores = [
             (weighted.plugin, weighted.weight) for weighted in plugins if isinstance(weighted.plugin, Score)
         ]
+        self._heeds_labels = any(getattr(plugin, "reads_selected_labels", False) for plugin in everything)
         self._feasible = _serving(PlacementFeasible, everything)  # type: ignore[type-abstract]
         self._generators = _serving(PlacementGenerator, everything)  # type: ignore[type-abstract]
         self._placement_scores = [
@@ -106,6 +113,7 @@ class Runner:
             for weighted in plugins
             if isinstance(weighted.plugin, PlacementScore)
         ]
+        self._post_filters = _serving(PostFilter, everything)  # type: ignore[type-abstract]
         self._rules: dict[str, tuple[HintRule, ...]] = {
             plugin.name: tuple(_guarded(plugin.name, rule) for rule in plugin.hint_rules())
             for plugin in _serving(Hints, everything)  # type: ignore[type-abstract]
@@ -124,12 +132,18 @@ class Runner:
         return self._rules.get(plugin, ())
 
     def pre_enqueue(
-        self, entity: str, group: Group | None, *, waiting: tuple[Pod, ...], placed: int
+        self,
+        entity: str,
+        group: Group | None,
+        *,
+        waiting: tuple[Pod, ...],
+        placed: int,
+        children: tuple[Subgroup, ...] = (),
     ) -> Status:
         """The first verdict that holds the entity back, else success."""
         for plugin in self._pre_enqueue:
             with _blamed(plugin.name, "pre_enqueue", entity):
-                status = plugin.pre_enqueue(group, waiting=waiting, placed=placed)
+                status = plugin.pre_enqueue(group, waiting=waiting, placed=placed, children=children)
             if not status.ok:
                 return replace(status, plugin=plugin.name)
         return Status.success()
@@ -212,11 +226,64 @@ class Runner:
                 least = count if least is None else np.minimum(least, count)
         return least
 
+    def post_filter(self, preemptor: Preemptor) -> Rescue | None:
+        """What the first plugin that succeeds (or sees no way at all) says, else the last; None: no plugin."""
+        rescue: Rescue | None = None
+        for plugin in self._post_filters:
+            with _blamed(plugin.name, "post_filter", preemptor.kind):
+                answer = plugin.post_filter(preemptor)
+            rescue = Rescue(replace(answer.status, plugin=plugin.name), answer.eviction)
+            if rescue.status.verdict is not Verdict.UNSCHEDULABLE:
+                break
+        return rescue
+
+    @property
+    def makes_room(self) -> bool:
+        """Whether some plugin may make room for what finds none."""
+        return bool(self._post_filters)
+
+    def steered(self, score: Score) -> "Runner":
+        """The same plugins with this score alone, and members placed one by one."""
+        steered = copy(self)
+        steered._scores = [(score, 1.0)]
+        steered._capacities = []
+        return steered
+
     @property
     def reads_metadata(self) -> bool:
         """Whether some node-wise plugin looks at labels or annotations: then they are part of a shape."""
         node_wise = (*self.filters, *(plugin for plugin, _ in self._scores))
         return any(getattr(plugin, "reads_metadata", True) for plugin in node_wise)
+
+    def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> tuple[Packing, bool]:
+        """What all filters say of which of these shapes may share a node, and whether that is all they say.
+
+        Shapes   one pod a shape [S]; rows [K], the N of the packing.
+        """
+        rules = [no_rule(len(pods), len(rows))]
+        is_exact = True
+        for plugin in self.filters:
+            rule = self._packing_of(plugin, pods, snapshot, rows)
+            is_exact = is_exact and rule is not None
+            if rule is not None:
+                rules.append(rule)
+        return combine(rules), is_exact
+
+    @staticmethod
+    def _packing_of(plugin: Filter, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
+        """The rule of one filter; None when it cannot be stated."""
+        with _blamed(plugin.name, "packing", pods[0].metadata.name):
+            changes = (
+                plugin.rows_changed(placed, int(rows[0]), pod, snapshot) for placed in pods for pod in pods
+            )
+            if any(changed is None or changed.size for changed in changes):
+                return plugin.packing(pods, snapshot, rows) if isinstance(plugin, PackingRule) else None
+            masks = [plugin.filter(pod, snapshot, rows).feasible for pod in pods]
+        return replace(no_rule(len(pods), len(rows)), feasible=np.array(masks))
+
+    def labels_read(self, keys: frozenset[str]) -> frozenset[str]:
+        """Of label keys that rules in play read, those that are part of a shape: none if no plugin heeds."""
+        return keys if self._heeds_labels else frozenset()
 
     def usable(self, pod: Pod, snapshot: Snapshot) -> Bool:
         """[N] live rows that pass every filter whose answer does not change with what is placed."""

@@ -1,6 +1,6 @@
 """Perform Effects over HTTP, many at once but one at a time per object; outcomes go back as Events.
 
-In come BindPod, PatchPodStatus, PatchGroupStatus and RecordEvent from `runtime/loop.py`; how each looks as a
+In come BindPod, EvictPod, PatchPodStatus, PatchGroupStatus and RecordEvent from `runtime/loop.py`; how each looks as a
 request is `assembly/requests.py`.  What is worth saying again is said again here, and only what is safe to
 say twice: a binding whose answer got lost is reported as unknown, never repeated blindly.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from muster.api.core import Pod
-from muster.assembly.requests import Call, WireEffect, path_of, request_of
+from muster.assembly.requests import Call, WireEffect, mark_of, path_of, request_of
 from muster.base.errors import ApiError, Conflict, Unavailable
 from muster.controllers.ports import Kind
 from muster.framework.groups import ObjectKey
@@ -25,6 +25,9 @@ from muster.framework.ports import (
     BindFailed,
     BindPod,
     Event,
+    EvictDone,
+    EvictFailed,
+    EvictPod,
     PatchGroupStatus,
     PatchPodStatus,
     RecordEvent,
@@ -52,6 +55,8 @@ class Counts(Struct):
 
     bound: int = 0
     bind_failures: int = 0
+    evicted: int = 0
+    evict_failures: int = 0
     written: int = 0
     write_failures: int = 0
     events_written: int = 0
@@ -181,6 +186,8 @@ class Executor:
         try:
             if isinstance(effect, BindPod):
                 await self._bind(effect)
+            elif isinstance(effect, EvictPod):
+                await self._evict(effect)
             elif isinstance(effect, PatchPodStatus | PatchGroupStatus):
                 await self._patch(effect)
         finally:
@@ -235,6 +242,23 @@ class Executor:
                 retry_after_s=error.retry_after_s if isinstance(error, Unavailable) else None,
             )
         )
+
+    async def _evict(self, effect: EvictPod) -> None:
+        """Mark, then delete: both may be said twice, for the uid is a precondition."""
+        try:
+            await self._send(mark_of(effect), repeat_unanswered=True)
+            await self._send(request_of(effect, now_s=self._now_s()), repeat_unanswered=True)
+        except ApiError as error:
+            if error.code in (404, 409):  # gone, or another pod of its name
+                self._post(EvictDone(effect.key, effect.uid, is_gone=True))
+                return
+            self.counts.evict_failures += 1
+            log.warning("evicting %s: %s", effect.key, error)
+            retry_after_s = error.retry_after_s if isinstance(error, Unavailable) else None
+            self._post(EvictFailed(effect.key, effect.uid, error.code, str(error), retry_after_s))
+        else:
+            self.counts.evicted += 1
+            self._post(EvictDone(effect.key, effect.uid))
 
     async def _patch(self, effect: PatchPodStatus | PatchGroupStatus) -> None:
         try:

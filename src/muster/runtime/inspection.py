@@ -33,11 +33,14 @@ _REVIEWS = Kind("authorization.k8s.io", "v1", "selfsubjectaccessreviews")
 # What `muster run` does: group, resource, verbs, and the sentence for a user who may not.
 RIGHTS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     ("", "nodes", ("list", "watch"), "see where there is room"),
+    ("", "namespaces", ("list", "watch"), "follow rules with a namespace selector"),
     ("", "pods", ("list", "watch"), "see what waits and what runs"),
     ("", "pods", ("get",), "tell whether a binding with a lost answer has landed"),
     ("scheduling.k8s.io", "podgroups", ("list", "watch"), "see the groups"),
+    ("policy", "poddisruptionbudgets", ("list", "watch"), "spare what disruption budgets protect"),
     ("", "pods/binding", ("create",), "bind pods to nodes"),
     ("", "pods/status", ("patch",), "say on a pod why it waits"),
+    ("", "pods", ("delete",), "make room for what is more important"),
     ("scheduling.k8s.io", "podgroups/status", ("patch",), "say on a group whether it was placed"),
     ("events.k8s.io", "events", ("create",), "write events"),
     ("coordination.k8s.io", "leases", ("get", "create", "update"), "be the only one of its name"),

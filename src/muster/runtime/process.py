@@ -18,17 +18,22 @@ import aiohttp
 import numpy as np
 from msgspec import Struct
 
-from muster.api.core import Node, Pod
+from muster.api.core import Namespace, Node, Pod
+from muster.api.policy import PodDisruptionBudget
 from muster.api.scheduling import PodGroup
 from muster.assembly.config import Config
 from muster.assembly.profiles import build
 from muster.base.errors import ApiError, ConfigError
-from muster.dialects.native import group_key_of, group_of
+from muster.dialects.native import budget_of, group_key_of, group_of
 from muster.framework.ports import (
     GroupGone,
     GroupSeen,
+    NamespaceGone,
+    NamespaceSeen,
     NodeGone,
     NodeSeen,
+    PdbGone,
+    PdbSeen,
     PodGone,
     PodSeen,
     Synced,
@@ -71,6 +76,14 @@ PODS = WatchedKind(
     lambda key, uid: PodGone(key, uid),
 )
 NODES = WatchedKind("nodes", "/api/v1/nodes", Node, NodeSeen, lambda key, uid: NodeGone(key.name))
+NAMESPACES = WatchedKind(
+    "namespaces",
+    "/api/v1/namespaces",
+    Namespace,
+    lambda found: NamespaceSeen(found.metadata.name, found.metadata.labels or {}),
+    lambda key, uid: NamespaceGone(key.name),
+    without="rules with a namespace selector know namespaces by name only",
+)
 GROUPS = WatchedKind(
     "podgroups",
     "/apis/scheduling.k8s.io/v1beta1/podgroups",
@@ -78,7 +91,15 @@ GROUPS = WatchedKind(
     lambda pod_group: GroupSeen(group_of(pod_group)),
     lambda key, uid: GroupGone(key, uid),
 )
-KINDS: tuple[WatchedKind[Any], ...] = (NODES, GROUPS, PODS)
+BUDGETS = WatchedKind(
+    "poddisruptionbudgets",
+    "/apis/policy/v1/poddisruptionbudgets",
+    PodDisruptionBudget,
+    lambda pdb: PdbSeen(budget_of(pdb)),
+    lambda key, uid: PdbGone(key, uid),
+    without="preemption does not heed disruption budgets",
+)
+KINDS: tuple[WatchedKind[Any], ...] = (NAMESPACES, NODES, BUDGETS, GROUPS, PODS)
 
 
 def lease_names(settings: RunSettings) -> tuple[str, ...]:
@@ -227,6 +248,8 @@ class SchedulerProcess:
     async def _check_served(self) -> None:
         """Say at once what would otherwise be a list that fails for ever."""
         for kind in KINDS:
+            if kind.without:
+                continue
             try:
                 await self._client.call("GET", kind.path, query={"limit": "1"})
             except ApiError as error:
@@ -289,6 +312,8 @@ class SchedulerProcess:
         done = self._executor.counts
         yield ("muster_bindings_total", (("result", "bound"),)), done.bound
         yield ("muster_bindings_total", (("result", "failed"),)), done.bind_failures
+        yield ("muster_evictions_total", (("result", "done"),)), done.evicted
+        yield ("muster_evictions_total", (("result", "failed"),)), done.evict_failures
         yield ("muster_status_writes_total", (("result", "written"),)), done.written
         yield ("muster_status_writes_total", (("result", "failed"),)), done.write_failures
         yield ("muster_events_total", (("result", "written"),)), done.events_written

@@ -23,6 +23,7 @@ PAGE = 1000
 LIST_TIMEOUT_S = 60.0
 WATCH_S_MIN, WATCH_S_MAX = 300, 600  # as client-go: not all watches of a fleet end at once
 BACKOFF_S_FIRST, BACKOFF_S_MAX = 0.5, 15.0
+UNSERVED_S = 60.0  # so often a kind that one can do without is asked for again
 FAILURES_BEFORE_RELIST = 4  # a place that cannot be resumed, for whatever reason, is given up
 
 log = logging.getLogger("muster.watch")
@@ -46,6 +47,7 @@ class WatchedKind(Struct, Generic[Item], frozen=True):
     type: type[Item]
     seen: Callable[[Item], Event]
     gone: Callable[[ObjectKey, str], Event]
+    without: str = ""  # what the scheduler does without this kind; empty: it does nothing without it
 
 
 class ListMeta(Struct, rename="camel"):
@@ -261,10 +263,22 @@ class ListWatch(Generic[Item]):
     async def _failed(self, error: ApiError) -> None:
         self.counts.failures += 1
         self._failures += 1
+        if self.kind.without and not self._version and error.code in (403, 404):
+            await self._do_without(error)
+            return
         log.warning("%s: %s", self.kind.name, error)
         if self._failures >= FAILURES_BEFORE_RELIST:
             self._version = ""
         await self._back_off(error.retry_after_s if isinstance(error, Unavailable) else None)
+
+    async def _do_without(self, error: ApiError) -> None:
+        """Let the scheduler begin without this kind, say so once, and look again from time to time."""
+        if not self.synced:
+            lack = "not served" if error.code == 404 else f"not allowed: {error}"
+            log.warning("%s: %s; %s", self.kind.name, lack, self.kind.without)
+            self.synced = True
+            self._on_synced()
+        await self._pause(UNSERVED_S)
 
     async def _back_off(self, retry_after_s: float | None) -> None:
         """Wait longer each time, never in step with others; at least as long as the server asked for."""

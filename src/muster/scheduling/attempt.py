@@ -5,14 +5,17 @@ told what.  How members come to places stands in `tree.py` and `leaf.py`; here i
 members and group must agree on) and what is made of the outcome.  Next: `cycle.py`, which commits.
 """
 
+from collections.abc import Iterator
+
 from msgspec import Struct
 
+from muster.base.arrays import Int32
 from muster.base.errors import PluginError
 from muster.cluster.snapshot import Snapshot
-from muster.framework.groups import GroupKey, PodKey
+from muster.framework.groups import Group, GroupKey, PodKey
 from muster.framework.runner import Runner
 from muster.scheduling.board import Board, Outcome
-from muster.scheduling.contradictions import find_contradiction
+from muster.scheduling.contradictions import find_contradiction, find_fault
 from muster.scheduling.members import Cast, Member
 from muster.scheduling.reasons import Shortfall
 from muster.scheduling.tree import TreeTrial
@@ -41,20 +44,43 @@ class Attempt(Struct, frozen=True):
     shortfalls: tuple[Shortfall, ...] = ()
 
 
-def attempt(cast: Cast, snapshot: Snapshot, runner: Runner) -> Attempt:
-    """Try to place the waiting members of an entity; a plugin that raises makes an error of it."""
+def attempt(cast: Cast, snapshot: Snapshot, runner: Runner, *, rows: Int32 | None = None) -> Attempt:
+    """Try to place the waiting members of an entity; a plugin that raises makes an error of it.
+
+    `rows`: only there; None: on every node.
+    """
+    fault = find_fault(cast)
+    if fault is not None:
+        return Attempt(reason=UNSCHEDULABLE, message=fault.message)
     contradiction = find_contradiction(cast, cast.waiting())
     if contradiction is not None:
         return Attempt(reason=SCHEDULER_ERROR, message=contradiction)
-    if cast.group is not None and cast.group.unsupported:
-        text = "; ".join(f"{field.path}: {field.why}" for field in cast.group.unsupported)
-        return Attempt(reason=UNSCHEDULABLE, message=text)
+    unsupported = _unsupported(cast)
+    if unsupported:
+        return Attempt(reason=UNSCHEDULABLE, message=unsupported)
     trial = TreeTrial(runner)
     try:
-        outcome = trial.place(cast, Board(snapshot.fork()), snapshot.live_rows())
+        outcome = trial.place_root(cast, Board(snapshot.fork()), snapshot.live_rows() if rows is None else rows)
     except PluginError as error:
         return _fail(cast, trial, error)
-    return _conclude(cast, snapshot, runner, outcome)
+    return conclude(cast, snapshot, runner, outcome)
+
+
+def _unsupported(cast: Cast) -> str:
+    """What a group asks for that cannot be honoured, "" if nothing; in a tree with the group that asks."""
+    texts = []
+    for group in _groups(cast):
+        who = f"{group.key}: " if group is not cast.group else ""
+        texts += [f"{who}{field.path}: {field.why}" for field in group.unsupported]
+    return "; ".join(texts)
+
+
+def _groups(cast: Cast) -> Iterator[Group]:
+    """The groups of a tree, the root first."""
+    if cast.group is not None:
+        yield cast.group
+    for child in cast.sorted_children():
+        yield from _groups(child)
 
 
 def _fail(cast: Cast, trial: TreeTrial, error: PluginError) -> Attempt:
@@ -66,7 +92,8 @@ def _fail(cast: Cast, trial: TreeTrial, error: PluginError) -> Attempt:
     return Attempt(reason=SCHEDULER_ERROR, message=text, own_texts=own, rejectors=frozenset({error.plugin}))
 
 
-def _conclude(cast: Cast, snapshot: Snapshot, runner: Runner, outcome: Outcome) -> Attempt:
+def conclude(cast: Cast, snapshot: Snapshot, runner: Runner, outcome: Outcome) -> Attempt:
+    """What an outcome means for the members of its root."""
     findings = outcome.findings
     if outcome.is_error:
         return Attempt(
@@ -80,16 +107,17 @@ def _conclude(cast: Cast, snapshot: Snapshot, runner: Runner, outcome: Outcome) 
         own_texts=findings.own_texts,
         group_texts=findings.group_texts,
         missing=_missing(cast, outcome, runner, placed=bool(found)),
-        rejectors=frozenset(findings.rejectors),
+        rejectors=frozenset(findings.rejectors - {""}),
         shortfalls=tuple(findings.shortfalls.values()),
     )
 
 
 def _missing(cast: Cast, outcome: Outcome, runner: Runner, *, placed: bool) -> int:
     waiting = cast.waiting()
-    shapes = {member.shape(metadata=runner.reads_metadata) for member in waiting}
+    labels = runner.labels_read(outcome.board.fork.label_keys_read)
+    shapes = {member.shape(metadata=runner.reads_metadata, labels=labels) for member in waiting}
     if len(shapes) != 1 or not outcome.findings.shortfalls:
         return 0
-    if placed or cast.group is None:
+    if placed or cast.group is None or cast.is_composite:
         return 1
-    return max(1, cast.group.needed - cast.placed_count - len(outcome.board.all_placed()))
+    return max(1, cast.missing_count - len(outcome.board.all_placed()))

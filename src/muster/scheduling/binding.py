@@ -27,7 +27,12 @@ def bind(books: Books, placements: Iterable[tuple[Member, str]], attempt: int, n
     effects: list[Effect] = []
     for member, node_name in placements:
         books.state.assume(member.pod, node_name)
+        placed = ClusterEvent(Change.POD_ASSIGNED, pod=member.pod, node=books.state.node(node_name))
+        books.tell(placed, now_s)
         books.members.assume(member, node_name)
+        promised = books.nominations.end(member.pod.metadata.uid)
+        if promised != node_name:
+            books.free_promise(promised, member.pod, now_s)
         binding = Binding(
             key=member.key,
             uid=member.pod.metadata.uid,
@@ -58,7 +63,7 @@ def accept(books: Books, binding: Binding, now_s: float) -> list[Effect]:
         return []
     if member.stage is Stage.ASSUMED:
         books.members.accept(member)
-    books.queue.clear_errors(member.entity, binding.attempt)
+    books.queue.clear_errors(books.members.root_of(member.entity), binding.attempt)
     note = f"Successfully assigned {binding.key} to {binding.node_name}"
     effects: list[Effect] = [_record(member.pod, "Normal", "Scheduled", "Binding", note)]
     effects += say_scheduled(books, books.members.cast(member.entity), now_s)
@@ -141,9 +146,11 @@ def _put_back(
     books: Books, member: Member, binding: Binding, text: str, retry_after_s: float, now_s: float
 ) -> list[Effect]:
     """Say what went wrong (nothing where the pod is gone anyway) and let the entity wait for its next try."""
-    cast = books.members.cast(member.entity)
+    root = books.members.root_of(member.entity)
+    cast = books.members.cast(root)
     if member.stage is not Stage.WAITING:
         return []
+    books.nominations.see_pod(member.pod, is_waiting=True)
     effects: list[Effect] = []
     if text:
         effects += refuse_pod(books, member.pod, reason=SCHEDULER_ERROR, message=text, now_s=now_s)
@@ -151,15 +158,15 @@ def _put_back(
         effects += refuse_group(books, member, reason=SCHEDULER_ERROR, message=text, now_s=now_s)
     refusal = Refusal(
         rejectors=frozenset(),
-        rejected=Rejected(member.group, cast.group, (member.pod,)),
+        rejected=Rejected(cast.group.key if cast.group else member.group, cast.group, (member.pod,)),
         reason=SCHEDULER_ERROR,
         message=text,
-        member_count=len(cast.stages[Stage.WAITING]) if cast.group is not None else 1,
+        member_count=cast.count(Stage.WAITING) if cast.group is not None else 1,
         error=True,
         error_round=binding.attempt,
         retry_after_s=retry_after_s,
     )
-    books.queue.refuse(member.entity, refusal, now_s)
+    books.queue.refuse(root, refusal, now_s)
     return effects
 
 

@@ -6,18 +6,23 @@ their group.
 """
 
 from muster.api.core import Pod
+from muster.cluster.budgets import Budget
 from muster.cluster.requests import pod_requests
 from muster.cluster.state import ClusterState
 from muster.framework.events import Change, ClusterEvent
+from muster.framework.groups import ObjectKey
 from muster.framework.runner import Runner
 from muster.placement.capacity import members_per_node
 from muster.scheduling.conditions import Conditions
 from muster.scheduling.inflight import InFlight
-from muster.scheduling.members import EntityKey, Members
+from muster.scheduling.members import Cast, EntityKey, Members
 from muster.scheduling.metrics import Metrics
+from muster.scheduling.nominations import Nominations
 from muster.scheduling.queue import Queue, QueueTimes
 from muster.scheduling.reasons import Explanations
+from muster.scheduling.searches import Searches
 from muster.scheduling.speech import Speech
+from muster.scheduling.units import Victim
 
 
 class Books:
@@ -35,12 +40,23 @@ class Books:
         self.conditions = Conditions()
         self.speech = Speech()
         self.explanations = Explanations(runner)
+        self.searches = Searches()
+        self.nominations = Nominations()
+        self.victims: dict[str, Victim] = {}  # by uid: asked to leave, and not gone yet
+        self.budgets: dict[ObjectKey, Budget] = {}
         self.touched: dict[EntityKey, Change | None] = {}
         self.synced = False
 
     def touch(self, entity: EntityKey, wake: Change | None = None) -> None:
-        """Have the entity looked at before the next cycle; `wake`: the change that may end its refusal."""
+        """Have the entity looked at before the next cycle; `wake`: the change that may end its refusal.
+
+        Looked at is the root of its tree, as it is then.
+        """
         self.touched[entity] = wake or self.touched.get(entity)
+
+    def root(self, entity: EntityKey) -> Cast:
+        """The cast of the tree that the entity is in."""
+        return self.members.cast(self.members.root_of(entity))
 
     def _copies_on(self, pod: Pod, node_name: str) -> int:
         """How many copies of the pod the node has room for now, by its resources alone."""
@@ -58,3 +74,8 @@ class Books:
         """Wake whom a change of the cluster can help; before everything is listed nobody waits yet."""
         if self.synced:
             self.queue.tell(event, now_s)
+
+    def free_promise(self, node_name: str, pod: Pod, now_s: float) -> None:
+        """Room that was promised to this pod ("": none was) is anybody's again."""
+        if node_name:
+            self.tell(ClusterEvent(Change.POD_FREED, pod=pod, node=self.state.node(node_name)), now_s)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from muster.base.errors import PluginError
 from muster.cluster.snapshot import Snapshot
-from muster.framework.events import Rejected
+from muster.framework.events import Change, Rejected
 from muster.framework.groups import PodKey
 from muster.framework.ports import Effect
 from muster.scheduling.attempt import SCHEDULER_ERROR, UNSCHEDULABLE, Attempt, attempt
@@ -21,7 +21,9 @@ from muster.scheduling.metrics import (
     POD_ATTEMPT_SECONDS,
     POD_ATTEMPTS,
 )
+from muster.scheduling.preemption import Rescued, make_room, may_make_room, with_promises
 from muster.scheduling.queue import Entry, Refusal
+from muster.scheduling.search import search
 
 EVENTS_PER_ATTEMPT_MAX = 10
 EXPLAIN_AGAIN_S = 10.0
@@ -38,15 +40,24 @@ def run_cycle(books: Books, now_s: float) -> list[Effect]:
     cast = books.members.cast(entry.key)
     waiting = cast.waiting()
     # 2. take the snapshot that everything below is decided on
-    snapshot = books.state.snapshot()
+    snapshot = with_promises(books, entry.key, cast, books.state.snapshot())
     # 3. validate, 4. leave out who is dying or assumed (they are no waiting members), 5. assign
     decision = attempt(cast, snapshot, books.runner)
     algorithm_s = stopwatch() - started_s
+    # 5b. where greed has failed: is there a placement nevertheless?
+    searched = search(books, entry, cast, snapshot, decision, now_s)
+    if not isinstance(searched, Attempt):
+        return searched
+    decision = searched
     # 6. commit, or give reasons
     effects = bind(books, decision.placements, entry.attempts, now_s)
     if decision.reason:
+        rescued = Rescued()
+        if decision.reason == UNSCHEDULABLE:
+            rescued = make_room(books, entry.key, cast, decision, snapshot, now_s)
         said = _explain(books, entry, cast, waiting, decision, snapshot, now_s)
-        effects += _refuse(books, entry, cast, waiting, decision, said, now_s)
+        effects += _refuse(books, entry, cast, waiting, decision, said, rescued.text, now_s)
+        effects += rescued.effects
     else:
         effects += _leave(books, entry, cast, decision, now_s)
     _measure(books, entry, waiting, decision.reason, algorithm_s, stopwatch() - started_s)
@@ -60,7 +71,12 @@ def _leave(books: Books, entry: Entry, cast: Cast, decision: Attempt, now_s: flo
         books.queue.drop(entry.key)
         return []
     said = _Said(next(iter(decision.own_texts.values()), ""), (), now_s)
-    return _refuse(books, entry, cast, left, decision, said, now_s)
+    effects = _refuse(books, entry, cast, left, decision, said, "", now_s)
+    if may_make_room(books, entry.key, cast, now_s):  # the next attempt asks for it
+        books.queue.activate(
+            entry.key, priority=entry.priority, queued_s=None, now_s=now_s, event=Change.POD_ADDED.name
+        )
+    return effects
 
 
 def _refuse(
@@ -70,29 +86,51 @@ def _refuse(
     left: list[Member],
     decision: Attempt,
     said: "_Said",
+    rescued: str,
     now_s: float,
 ) -> list[Effect]:
-    """Tell members and group, and put the entity back."""
+    """Tell members and group, and put the entity back; `rescued`: what preemption came to."""
     reason = decision.reason or UNSCHEDULABLE
-    effects = _tell_members(books, left, decision.own_texts, reason, said.message, now_s)
-    if decision.reason:
-        effects += refuse_group(books, left[0], reason=reason, message=said.message, now_s=now_s)
+    if cast.group is None:
+        effects = _tell_members(books, left, {}, reason, said.message + rescued, now_s)
+    else:
+        effects = _tell_members(books, left, decision.own_texts, reason, said.message, now_s)
+    effects += _tell_groups(books, cast, decision, reason, said.message, rescued, now_s)
     unplaced = tuple(shortfall.pod for shortfall in decision.shortfalls) or (left[0].pod,)
     is_group = cast.group is not None
     refusal = Refusal(
         rejectors=decision.rejectors,
         rejected=Rejected(entry.key.key if is_group else None, cast.group, unplaced),
         reason=reason,
-        message=said.message,
+        message=said.message + rescued,
+        plain=said.message,
         short_of=said.short_of,
         explained_s=said.at_s,
         missing=decision.missing,
-        shape=left[0].shape(metadata=books.runner.reads_metadata),
+        shape=left[0].shape(
+            metadata=books.runner.reads_metadata, labels=books.runner.labels_read(books.state.label_keys_read)
+        ),
         member_count=len(left) if is_group else 1,
         error=reason == SCHEDULER_ERROR,
         error_round=entry.attempts,
     )
     books.queue.refuse(entry.key, refusal, now_s)
+    return effects
+
+
+def _tell_groups(
+    books: Books, cast: Cast, decision: Attempt, reason: str, message: str, rescued: str, now_s: float
+) -> list[Effect]:
+    """Every pod group with members left whose minimum is not placed is told why."""
+    effects: list[Effect] = []
+    for leaf in cast.leaves():
+        left = leaf.waiting()
+        if leaf.group is None or not left or not (decision.reason or leaf.missing_count):
+            continue
+        text = message
+        if cast.is_composite:
+            text = decision.group_texts.get(leaf.group.key, message)
+        effects += refuse_group(books, left[0], reason=reason, message=text + rescued, now_s=now_s)
     return effects
 
 
@@ -147,7 +185,7 @@ def _explain(
     if before is not None and before.short_of[:2] == short_of[:2]:
         is_fresh = now_s - before.explained_s < EXPLAIN_AGAIN_S
         if is_fresh or before.short_of == short_of:
-            return _Said(before.message, before.short_of, before.explained_s)
+            return _Said(before.plain, before.short_of, before.explained_s)
     try:
         message = books.explanations.explain(
             decision.message, decision.shortfalls, cast, waiting, snapshot, books.members
@@ -167,7 +205,7 @@ def _measure(
 ) -> None:
     result = {"": "scheduled", SCHEDULER_ERROR: "error"}.get(reason, "unschedulable")
     profile = waiting[0].pod.spec.scheduler_name if waiting else ""
-    if entry.key.kind == "podgroup":
+    if entry.key.kind != "pod":
         books.metrics.count(ATTEMPTS, result=result, profile=profile)
         books.metrics.observe(ATTEMPT_SECONDS, attempt_s, result=result, profile=profile)
         books.metrics.observe(ALGORITHM_SECONDS, algorithm_s)

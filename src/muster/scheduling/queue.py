@@ -3,7 +3,8 @@
 Every pending entity (lone pod or root group) is in exactly one place: *active* (tried in the order of the
 QueueSort plugin), *backoff* (tried again when its time comes, or at once when something helps it),
 *unschedulable* (its backoff has reached its cap: it rests until something helps it, or the flush), *gated* (a
-PreEnqueue plugin holds it) or *incomplete* (its group object has not been seen).
+PreEnqueue plugin holds it), *incomplete* (its group object has not been seen) or *searching* (an exact search
+for its placement is out: it is tried again with the answer, or when something helps it before).
 
 In come decisions of `scheduler.py` and cluster events; what an event could help is found by index: by the
 change that a rejecting plugin named in its hint rules.  Own changes (a member more, a lowered minCount) are
@@ -33,6 +34,7 @@ class Place(Enum):
     UNSCHEDULABLE = "unschedulable"
     GATED = "gated"
     INCOMPLETE = "incomplete"
+    SEARCHING = "searching"
 
 
 class QueueTimes(Struct, frozen=True):
@@ -47,7 +49,8 @@ class QueueTimes(Struct, frozen=True):
 class Refusal(Struct, frozen=True):
     """Why an attempt failed: by which plugins, of whom, and what its users are told.
 
-    `short_of`: the facts behind the message, which was found at `explained_s`.  `missing`: how
+    `plain` is the message without what preemption came to; `short_of`: the facts behind it, which was found at
+    `explained_s`.  `missing`: how
     many members more would have to find room, where that is known exactly (members of one shape); 0 where
     it is not. `error`: a contradiction or a refused call rather than lack of room.  Errors of one round
     (the number of the attempt that led to them) count once, however many members they hit.
@@ -57,6 +60,7 @@ class Refusal(Struct, frozen=True):
     rejected: Rejected
     reason: str
     message: str
+    plain: str = ""
     short_of: tuple[object, ...] = ()
     explained_s: float = 0.0
     member_count: int = 1
@@ -211,6 +215,15 @@ class Queue:
         else:
             entry.due_s = math.ceil(now_s + max(wait_s, refusal.retry_after_s))
         self._count(entry.place, "ScheduleAttemptFailure", key)
+        self._due.put(entry.key, (entry.due_s, -entry.priority, entry.sequence))
+        self._index(entry)
+
+    def search(self, key: EntityKey, refusal: Refusal, *, until_s: float, now_s: float) -> None:
+        """Put an entity aside for which a placement is being searched; at `until_s` it is tried regardless."""
+        entry = self._take(key, Place.SEARCHING, now_s, "Search")
+        entry.refusal = refusal
+        entry.gained = {}
+        entry.due_s = until_s
         self._due.put(entry.key, (entry.due_s, -entry.priority, entry.sequence))
         self._index(entry)
 

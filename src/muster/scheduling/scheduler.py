@@ -15,15 +15,25 @@ from muster.framework.groups import Group, ObjectKey
 from muster.framework.ports import (
     BindDone,
     BindFailed,
+    CompositeGone,
+    CompositeSeen,
     Effect,
     Event,
+    EvictDone,
+    EvictFailed,
     GroupGone,
     GroupSeen,
+    NamespaceGone,
+    NamespaceSeen,
     NodeGone,
     NodeSeen,
     PatchGroupStatus,
+    PatchPodStatus,
+    PdbGone,
+    PdbSeen,
     PodGone,
     PodSeen,
+    SearchDone,
     Synced,
     TimeReached,
     WakeAt,
@@ -34,11 +44,21 @@ from muster.scheduling.binding import accept, fail_binding, finish_binding, lose
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import INITIALLY_SCHEDULED
 from muster.scheduling.cycle import run_cycle
-from muster.scheduling.members import Member, Seen, Stage, group_entity
+from muster.scheduling.members import (
+    EntityKey,
+    Member,
+    Seen,
+    Stage,
+    composite_entity,
+    entity_of,
+    group_entity,
+)
 from muster.scheduling.metrics import Metrics
+from muster.scheduling.preemption import fail_eviction, finish_eviction, lose_victim
 from muster.scheduling.queue import QueueTimes
 from muster.scheduling.report import Report, make_report
 from muster.scheduling.review import review_touched
+from muster.scheduling.search import take_answer
 from muster.scheduling.waiting import speak
 
 
@@ -58,13 +78,22 @@ class Scheduler:
             PodGone: self._pod_gone,
             NodeSeen: self._node_seen,
             NodeGone: self._node_gone,
+            NamespaceSeen: self._namespace_seen,
+            NamespaceGone: self._namespace_gone,
             GroupSeen: self._group_seen,
             GroupGone: self._group_gone,
+            CompositeSeen: self._group_seen,
+            CompositeGone: self._composite_gone,
             Synced: self._synced,
             TimeReached: self._time_reached,
+            PdbSeen: self._pdb_seen,
+            PdbGone: self._pdb_gone,
+            EvictDone: self._evict_done,
+            EvictFailed: self._evict_failed,
             BindDone: self._bind_done,
             BindFailed: self._bind_failed,
             WriteFailed: self._write_failed,
+            SearchDone: self._search_done,
         }
 
     def handle(self, event: Event, now_s: float) -> list[Effect]:
@@ -96,9 +125,11 @@ class Scheduler:
         effects: list[Effect] = []
         known = books.members.find(ObjectKey(pod.metadata.namespace, pod.metadata.name))
         if known is not None and known.pod.metadata.uid != pod.metadata.uid:
-            self._lose(known)
+            self._lose(known, now_s)
         seen = books.members.see_pod(pod, event.group)
         books.conditions.see_pod(pod, now_s)
+        ended = books.nominations.see_pod(pod, is_waiting=seen.after is Stage.WAITING)
+        books.free_promise(ended, pod, now_s)
         binding = books.inflight.find(pod.metadata.uid)
         if binding is not None and pod.spec.node_name:
             if pod.spec.node_name == binding.node_name:
@@ -111,6 +142,8 @@ class Scheduler:
         if change.assigned:
             node = books.state.node(pod.spec.node_name)
             books.tell(ClusterEvent(Change.POD_ASSIGNED, pod=pod, node=node), now_s)
+        if change.relabeled:
+            books.tell(ClusterEvent(Change.POD_RELABELED, pod=pod), now_s)
         if seen.before is not seen.after or seen.asks_anew:
             self._touch(seen)
         return effects
@@ -134,18 +167,20 @@ class Scheduler:
         change = books.state.remove_pod(event.key, event.uid)
         member = books.members.find(event.key)
         if member is not None and member.pod.metadata.uid == event.uid:
-            self._lose(member)
+            self._lose(member, now_s)
         if change is not None and change.freed:
             node = books.state.node(change.node_name)
             books.tell(ClusterEvent(Change.POD_FREED, pod=change.old, node=node), now_s)
         return []
 
-    def _lose(self, member: Member) -> None:
+    def _lose(self, member: Member, now_s: float) -> None:
         """The pod is no more: its binding, what was said on it, its place in its group."""
         books = self._books
         lose_binding(books, member.pod.metadata.uid)
+        lose_victim(books, member.pod.metadata.uid)
         books.conditions.lose_pod(member.pod.metadata.uid)
         books.members.lose_pod(member.key)
+        books.free_promise(books.nominations.end(member.pod.metadata.uid), member.pod, now_s)
         if member.stage is not Stage.FOREIGN:
             wake = Change.POD_REMOVED if member.stage in (Stage.WAITING, Stage.LEAVING) else None
             books.touch(member.entity, wake)
@@ -161,20 +196,34 @@ class Scheduler:
         return []
 
     def _node_gone(self, event: NodeGone, now_s: float) -> list[Effect]:
-        self._books.state.remove_node(event.name)
+        node = self._books.state.remove_node(event.name)
+        if node is not None:
+            self._books.tell(ClusterEvent(Change.NODE_REMOVED, node=node), now_s)
+        return []
+
+    # ── namespaces ───────────────────────────────────────────────────────────────────────────────
+
+    def _namespace_seen(self, event: NamespaceSeen, now_s: float) -> list[Effect]:
+        if self._books.state.apply_namespace(event.name, event.labels):
+            self._books.tell(ClusterEvent(Change.NAMESPACE_CHANGED), now_s)
+        return []
+
+    def _namespace_gone(self, event: NamespaceGone, now_s: float) -> list[Effect]:
+        self._books.state.remove_namespace(event.name)
         return []
 
     # ── groups ───────────────────────────────────────────────────────────────────────────────────
 
-    def _group_seen(self, event: GroupSeen, now_s: float) -> list[Effect]:
+    def _group_seen(self, event: GroupSeen | CompositeSeen, now_s: float) -> list[Effect]:
         books, group = self._books, event.group
-        entity = group_entity(group.key)
-        known = books.members.find_group(group.key)
+        entity = entity_of(group)
+        known = books.members.cast(entity).group
         if known is not None and known.uid == group.uid and _is_older(group.version, known.version):
             return []
         before = books.conditions.of_group(known, INITIALLY_SCHEDULED) if known is not None else None
         books.members.see_group(group)
-        books.conditions.see_group(group, now_s)
+        if not group.is_composite:
+            books.conditions.see_group(group, now_s)
         if known is None or known.uid != group.uid:
             books.queue.forget(entity)
             books.touch(entity, Change.GROUP_ADDED)
@@ -189,17 +238,27 @@ class Scheduler:
         return []
 
     def _group_gone(self, event: GroupGone, now_s: float) -> list[Effect]:
+        if self._lose_group(group_entity(event.key), event.uid):
+            self._books.conditions.lose_group(event.key)
+        return []
+
+    def _composite_gone(self, event: CompositeGone, now_s: float) -> list[Effect]:
+        self._lose_group(composite_entity(event.key), event.uid)
+        return []
+
+    def _lose_group(self, entity: EntityKey, uid: str) -> bool:
+        """The object is gone; what is left of its tree is looked at again.  False if it was not known."""
         books = self._books
-        known = books.members.find_group(event.key)
-        if known is None or (event.uid and known.uid != event.uid):
-            return []
-        entity = group_entity(event.key)
-        books.members.lose_group(event.key)
-        books.conditions.lose_group(event.key)
+        known = books.members.cast(entity).group
+        if known is None or (uid and known.uid != uid):
+            return False
+        root = books.members.root_of(entity)
+        books.members.lose_group(entity)
         books.queue.forget(entity)
         books.speech.forget(entity)
+        books.touch(root, Change.GROUP_CHANGED if root != entity else None)
         books.touch(entity)
-        return []
+        return True
 
     # ── outcomes and time ────────────────────────────────────────────────────────────────────────
 
@@ -209,12 +268,34 @@ class Scheduler:
     def _bind_failed(self, event: BindFailed, now_s: float) -> list[Effect]:
         return fail_binding(self._books, event, now_s)
 
+    def _pdb_seen(self, event: PdbSeen, now_s: float) -> list[Effect]:
+        budget = event.budget
+        self._books.budgets[ObjectKey(budget.namespace, budget.name)] = budget
+        return []
+
+    def _pdb_gone(self, event: PdbGone, now_s: float) -> list[Effect]:
+        known = self._books.budgets.get(event.key)
+        if known is not None and event.uid in ("", known.uid):
+            del self._books.budgets[event.key]
+        return []
+
+    def _evict_done(self, event: EvictDone, now_s: float) -> list[Effect]:
+        return finish_eviction(self._books, event)
+
+    def _evict_failed(self, event: EvictFailed, now_s: float) -> list[Effect]:
+        return fail_eviction(self._books, event, now_s)
+
     def _write_failed(self, event: WriteFailed, now_s: float) -> list[Effect]:
         books = self._books
         books.conditions.unwrite(event.effect)
+        if isinstance(event.effect, PatchPodStatus):
+            books.nominations.unwrite(event.effect)
         if isinstance(event.effect, PatchGroupStatus) and event.code != 404:
-            books.speech.retry(group_entity(event.effect.key), now_s)
+            books.speech.retry(books.members.root_of(group_entity(event.effect.key)), now_s)
         return []
+
+    def _search_done(self, event: SearchDone, now_s: float) -> list[Effect]:
+        return take_answer(self._books, event, now_s)
 
     def _synced(self, event: Synced, now_s: float) -> list[Effect]:
         if not self._books.synced:

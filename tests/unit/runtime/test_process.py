@@ -190,7 +190,7 @@ def test_a_leader_decides_nothing_until_everything_is_listed(cluster: FakeCluste
     process = cluster.process()
     process._start_leading()
     assert process._loop.backlog == 0
-    assert process._check_sync() == "not listed yet: nodes, podgroups, pods"
+    assert process._check_sync() == f"not listed yet: {', '.join(kind.name for kind in KINDS)}"
 
 
 async def test_a_cluster_without_pod_groups_is_refused_with_a_hint(cluster: FakeCluster) -> None:

@@ -1,0 +1,370 @@
+"""Making room: what found no place may drive out what is weaker (KEP-5710).
+
+The plugins say who should leave (`PostFilter`); here is what stands around that: who is asked, who counts as
+weaker, what is promised meanwhile, and that nobody asks for more victims while the first are still leaving.
+In comes a refused attempt; out go nominations and evictions, and words for the condition.  The victims' end
+is seen as that of any pod, and wakes the preemptor.  Next: `nominations.py`.
+"""
+
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple
+
+from msgspec.structs import replace
+
+from muster.api.core import Pod
+from muster.api.meta import Condition
+from muster.api.times import format_seconds
+from muster.base.arrays import Float64, Int32
+from muster.base.errors import PluginError
+from muster.cluster.snapshot import Snapshot
+from muster.framework.groups import ObjectKey, PodKey
+from muster.framework.points import Preemptor
+from muster.framework.ports import Effect, EvictDone, EvictFailed, EvictPod, ObjectReference, RecordEvent
+from muster.framework.runner import Runner
+from muster.framework.status import Status
+from muster.placement.eviction import Eviction, Steer, Trial, Try
+from muster.scheduling.attempt import Attempt, attempt
+from muster.scheduling.binding import refuse_group
+from muster.scheduling.books import Books
+from muster.scheduling.conditions import shorten
+from muster.scheduling.contradictions import pinned_members
+from muster.scheduling.members import Cast, EntityKey, Member, Stage
+from muster.scheduling.queue import Place
+from muster.scheduling.review import priority_of
+from muster.scheduling.units import Victim, find_weaker, is_overdue
+
+DISRUPTION_TARGET = "DisruptionTarget"
+PREEMPTED = "PreemptionByScheduler"
+DOMAINS_MAX = 64
+
+_WORDS = {"pod": " preemption: ", "podgroup": ", pod group preemption: "}
+_API_OF_KIND = {
+    "podgroup": ("scheduling.k8s.io/v1beta1", "PodGroup"),
+    "compositepodgroup": ("scheduling.k8s.io/v1alpha3", "CompositePodGroup"),
+}
+
+
+class Rescued(NamedTuple):
+    """What came of asking for room: words to add to the refusal, and what is to be done."""
+
+    text: str = ""
+    effects: tuple[Effect, ...] = ()
+
+
+class _Steered:
+    """The search's own score, as the only one."""
+
+    name: ClassVar[str] = "fewest victims"
+
+    def __init__(self, steer: Steer) -> None:
+        self._steer = steer
+
+    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
+        return self._steer(pod, snapshot, rows)
+
+
+def with_promises(books: Books, entity: EntityKey, cast: Cast, snapshot: Snapshot) -> Snapshot:
+    """The snapshot as the entity may use it: room promised to others that it must not take is taken.
+
+    Those are the more important, and of equals those promised earlier than to the entity itself.
+    """
+    promises = books.nominations.promises()
+    if not promises:
+        return snapshot
+    priority = priority_of(cast)
+    owners = {promised.uid: _owner_of(books, promised.key, promised.uid) for promised in promises}
+    own_turn = min((p.turn for p in promises if owners[p.uid] == entity), default=None)
+    fork = snapshot.fork()
+    for promised in promises:
+        owner = owners[promised.uid]
+        row = snapshot.row_of_node.get(promised.node_name)
+        if owner is None or owner == entity or row is None:
+            continue
+        theirs = priority_of(books.members.cast(owner))
+        is_earlier = own_turn is None or promised.turn < own_turn
+        member = books.members.find(promised.key)
+        if member is not None and (theirs > priority or (theirs == priority and is_earlier)):
+            fork.place(member.pod, row)
+    return fork
+
+
+def make_room(
+    books: Books, entity: EntityKey, cast: Cast, refused: Attempt, snapshot: Snapshot, now_s: float
+) -> Rescued:
+    """Ask the plugins for room, and have done what they say.  Nothing is evicted without a seat for it."""
+    runner = books.runner
+    waiting = cast.waiting()
+    if not runner.makes_room or not waiting or not refused.rejectors:
+        return Rescued()
+    preemptor = _preemptor(books, entity, cast, waiting, snapshot, now_s)
+    words = _WORDS["pod" if entity.kind == "pod" else "podgroup"]
+    try:
+        rescue = runner.post_filter(preemptor)
+    except PluginError as error:
+        return Rescued(f"{words}{error}")
+    if rescue is None:
+        return Rescued()
+    effects: list[Effect] = []
+    if rescue.eviction is not None and rescue.status.ok:
+        effects = _carry_out(books, entity, cast, waiting, rescue.eviction, snapshot, now_s)
+    elif preemptor.is_draining:
+        effects = _promise(books, {m.pod.metadata.uid: _nominated(books, m) for m in waiting}, waiting)
+    else:
+        effects = _promise(books, {}, waiting)
+    text = f"{words}{rescue.status.message}" if rescue.status.message else ""
+    return Rescued(text, tuple(effects))
+
+
+def may_make_room(books: Books, entity: EntityKey, cast: Cast, now_s: float) -> bool:
+    """Whether somebody weaker is there, so that another attempt may find room by driving it out."""
+    waiting = cast.waiting()
+    if not books.runner.makes_room or not waiting or _policy_of(cast, waiting) == "Never":
+        return False
+    return bool(
+        find_weaker(
+            books.members,
+            books.state.snapshot(),
+            priority=priority_of(cast),
+            root=entity,
+            asked=books.victims,
+            now_s=now_s,
+        )
+    )
+
+
+def finish_eviction(books: Books, event: EvictDone) -> list[Effect]:
+    """The API has taken the deletion: tell of it on the victim."""
+    victim = books.victims.get(event.uid)
+    return [] if victim is None or event.is_gone else [victim.told]
+
+
+def fail_eviction(books: Books, event: EvictFailed, now_s: float) -> list[Effect]:
+    """The victim stays; its preemptor is tried again after a while."""
+    victim = books.victims.pop(event.uid, None)
+    if victim is None:
+        return []
+    text = f"evicting pod {event.key} was refused: {event.message or event.code}"
+    entry = books.queue.find(victim.entity)
+    if entry is None or entry.refusal is None or entry.place is Place.ACTIVE:
+        return []
+    words = _WORDS["pod" if victim.entity.kind == "pod" else "podgroup"]
+    refusal = replace(
+        entry.refusal,
+        message=f"{entry.refusal.plain}{words}{text}",
+        error=True,
+        error_round=entry.attempts,
+        retry_after_s=event.retry_after_s or 0.0,
+    )
+    books.queue.refuse(victim.entity, refusal, now_s)
+    effects: list[Effect] = []
+    for leaf in books.members.cast(victim.entity).leaves():
+        for member in leaf.waiting()[:1]:
+            effects += refuse_group(
+                books, member, reason=refusal.reason, message=refusal.message, now_s=now_s
+            )
+    return effects
+
+
+def lose_victim(books: Books, uid: str) -> None:
+    """The pod is gone."""
+    books.victims.pop(uid, None)
+
+
+# ── who asks, and for what ───────────────────────────────────────────────────────────────────────
+
+
+def _preemptor(
+    books: Books, entity: EntityKey, cast: Cast, waiting: list[Member], snapshot: Snapshot, now_s: float
+) -> Preemptor:
+    priority = priority_of(cast)
+    return Preemptor(
+        kind=entity.kind,
+        priority=priority,
+        policy=_policy_of(cast, waiting),
+        is_draining=_is_draining(books, entity, waiting, priority, now_s),
+        units=find_weaker(
+            books.members, snapshot, priority=priority, root=entity, asked=books.victims, now_s=now_s
+        ),
+        budgets=tuple(books.budgets.values()),
+        snapshot=snapshot,
+        judge=books.runner,
+        trial=Try(
+            on=_trial(cast, books.runner),
+            members=len(waiting),
+            domains=_domains(cast, books.runner, snapshot),
+        ),
+    )
+
+
+def _policy_of(cast: Cast, waiting: list[Member]) -> str:
+    """The group's own policy where it has one, else Never if any member's is."""
+    if cast.group is not None and cast.group.preemption_policy:
+        return cast.group.preemption_policy
+    policies = {member.pod.spec.preemption_policy for member in waiting}
+    return "Never" if "Never" in policies else "PreemptLowerPriority"
+
+
+def _trial(cast: Cast, runner: Runner) -> Callable[[Snapshot, Int32 | None, Steer | None], Trial]:
+    """A way to try the entity on a fork."""
+
+    def on(fork: Snapshot, rows: Int32 | None, steer: Steer | None) -> Trial:
+        judge = runner if steer is None else runner.steered(_Steered(steer))
+        found = attempt(cast, fork, judge, rows=rows)
+        seats = tuple((member.pod, fork.row_of_node[node]) for member, node in found.placements)
+        message = found.message
+        if cast.group is None and found.shortfalls:
+            message = found.shortfalls[0].text
+        return Trial(not found.reason, message, seats)
+
+    return on
+
+
+def _domains(cast: Cast, runner: Runner, snapshot: Snapshot) -> tuple[Int32, ...]:
+    """The rows of each placement, where there are several to choose from."""
+    if cast.group is None:
+        return ()
+    try:
+        placements = runner.placements(
+            cast.group, snapshot, snapshot.live_rows(), pinned=pinned_members(cast, snapshot)
+        )
+    except PluginError:
+        return ()
+    if isinstance(placements, Status) or placements.count < 2:
+        return ()
+    return tuple(placements.rows_of(index) for index in range(min(placements.count, DOMAINS_MAX)))
+
+
+def _is_draining(books: Books, entity: EntityKey, waiting: list[Member], priority: int, now_s: float) -> bool:
+    """Whether pods preempted for it are still leaving, by what we asked for or by what the objects say."""
+    for uid, victim in books.victims.items():
+        if victim.entity == entity and _is_placed(books, victim.key, uid, now_s):
+            return True
+    nominated = {_nominated(books, member) for member in waiting} - {""}
+    snapshot = books.state.snapshot()
+    rows = [snapshot.row_of_node[node] for node in nominated if node in snapshot.row_of_node]
+    return any(
+        _was_preempted(pod) and _rank_of(books, pod) < priority and not is_overdue(pod, now_s)
+        for row in rows
+        for pod in snapshot.pods_on(row)
+    )
+
+
+def _is_placed(books: Books, key: PodKey, uid: str, now_s: float) -> bool:
+    pod = books.state.pod(key)
+    return (
+        pod is not None
+        and pod.metadata.uid == uid
+        and books.state.node_of(key) is not None
+        and not is_overdue(pod, now_s)
+    )
+
+
+def _was_preempted(pod: Pod) -> bool:
+    condition = pod.find_condition(DISRUPTION_TARGET)
+    return (
+        pod.is_terminating
+        and condition is not None
+        and condition.status == "True"
+        and condition.reason == PREEMPTED
+    )
+
+
+def _rank_of(books: Books, pod: Pod) -> int:
+    """The priority a running pod counts with."""
+    member = books.members.find(ObjectKey(pod.metadata.namespace, pod.metadata.name))
+    group = books.members.find_group(member.group) if member is not None and member.group else None
+    return group.priority if group is not None else pod.spec.priority or 0
+
+
+def _owner_of(books: Books, key: PodKey, uid: str) -> EntityKey | None:
+    member = books.members.find(key)
+    if member is None or member.pod.metadata.uid != uid or member.stage is not Stage.WAITING:
+        return None
+    return books.members.root_of(member.entity)
+
+
+def _nominated(books: Books, member: Member) -> str:
+    return books.nominations.node_of(member.pod.metadata.uid)
+
+
+# ── what is done ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _carry_out(
+    books: Books,
+    entity: EntityKey,
+    cast: Cast,
+    waiting: list[Member],
+    eviction: Eviction,
+    snapshot: Snapshot,
+    now_s: float,
+) -> list[Effect]:
+    """Promise the seats, then ask the victims to leave; those that are leaving anyway are waited for."""
+    names = {pod.metadata.uid: snapshot.node_names[row] for pod, row in eviction.seats}
+    effects = _promise(books, names, waiting)
+    scheduler_name = waiting[0].pod.spec.scheduler_name
+    message = f"{scheduler_name}: preempting to accommodate a higher priority {entity.kind}"
+    for unit in eviction.victims:
+        for pod, _ in unit.pods:
+            key, uid = ObjectKey(pod.metadata.namespace, pod.metadata.name), pod.metadata.uid
+            is_new = not pod.is_terminating
+            told = _told(entity, cast, waiting, pod, eviction, snapshot, scheduler_name)
+            if is_new or uid not in books.victims:
+                books.victims[uid] = Victim(entity, key, told)
+            if is_new:
+                effects.append(EvictPod(key, uid, _condition(pod, message, now_s)))
+    return effects
+
+
+def _promise(books: Books, names: dict[str, str], waiting: list[Member]) -> list[Effect]:
+    """Nominate those with a node, and take back what was promised to the others."""
+    effects: list[Effect] = []
+    for member in waiting:
+        node_name = names.get(member.pod.metadata.uid, "")
+        if node_name:
+            patch = books.nominations.nominate(member.pod, node_name)
+        else:
+            patch = books.nominations.withdraw(member.pod)
+        if patch is not None:
+            effects.append(patch)
+    return effects
+
+
+def _condition(pod: Pod, message: str, now_s: float) -> Condition:
+    return Condition(
+        type=DISRUPTION_TARGET,
+        status="True",
+        reason=PREEMPTED,
+        message=message,
+        last_transition_time=format_seconds(now_s),
+        observed_generation=pod.metadata.generation,
+    )
+
+
+def _told(
+    entity: EntityKey,
+    cast: Cast,
+    waiting: list[Member],
+    victim: Pod,
+    eviction: Eviction,
+    snapshot: Snapshot,
+    scheduler_name: str,
+) -> RecordEvent:
+    """`Preempted`, on the victim; a group is named as related, a pod only in the note, as stock does."""
+    related = None
+    where, uid = "cluster", waiting[0].pod.metadata.uid
+    if cast.group is not None:
+        uid = cast.group.uid
+        related = ObjectReference(*_API_OF_KIND[entity.kind], entity.key, uid)
+    elif eviction.seats:
+        where = snapshot.node_names[eviction.seats[0][1]]
+    meta = victim.metadata
+    return RecordEvent(
+        regarding=ObjectReference("v1", "Pod", ObjectKey(meta.namespace, meta.name), meta.uid),
+        type="Normal",
+        reason="Preempted",
+        action="Preempting",
+        note=shorten(f"Preempted by {entity.kind} {uid} on node {where}"),
+        scheduler_name=scheduler_name,
+        related=related,
+    )
