@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from muster.cli.options import Context, Kubeconfig
+
 if TYPE_CHECKING:
     from muster.assembly.config import Config
 
@@ -16,16 +18,8 @@ METRICS_ADDRESS = "127.0.0.1:10261"
 
 
 def run(
-    kubeconfig: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="How to reach the cluster.  [default: $KUBECONFIG, ~/.kube/config, in-cluster files]",
-        ),
-    ] = None,
-    context: Annotated[
-        str, typer.Option(metavar="NAME", help="Which context of the kubeconfig, if not its current one.")
-    ] = "",
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
     scheduler_name: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Whose pods to schedule; repeatable.  [default: muster]"),
