@@ -62,6 +62,34 @@ class PodGroup(Struct, frozen=True, rename="camel"):
     status: PodGroupStatus = PodGroupStatus()
 
 
+class CompositeGangPolicy(Struct, frozen=True, gc=False, rename="camel"):
+    min_group_count: int = 1
+
+
+class CompositePodGroupSchedulingPolicy(Struct, frozen=True, rename="camel"):
+    """Exactly one of the two is set."""
+
+    basic: dict[str, object] | None = None
+    gang: CompositeGangPolicy | None = None
+
+
+class CompositePodGroupSpec(Struct, frozen=True, rename="camel"):
+    parent_composite_pod_group_name: str | None = None
+    workload_ref: WorkloadReference | None = None
+    scheduling_policy: CompositePodGroupSchedulingPolicy = CompositePodGroupSchedulingPolicy()
+    scheduling_constraints: SchedulingConstraints | None = None
+    disruption_mode: DisruptionMode | None = None
+    priority_class_name: str | None = None
+    priority: int | None = None
+    preemption_policy: str | None = None
+
+
+class CompositePodGroup(Struct, frozen=True, rename="camel"):
+    metadata: ObjectMeta
+    spec: CompositePodGroupSpec = CompositePodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()
+
+
 class PodGroupTemplate(Struct, frozen=True, rename="camel"):
     name: str = ""
     scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()

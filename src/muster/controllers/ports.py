@@ -28,6 +28,7 @@ JOBS = Kind("batch", "v1", "jobs")
 LEASES = Kind("coordination.k8s.io", "v1", "leases")
 DISRUPTION_BUDGETS = Kind("policy", "v1", "poddisruptionbudgets")
 POD_GROUPS = Kind("scheduling.k8s.io", "v1beta1", "podgroups")
+COMPOSITE_POD_GROUPS = Kind("scheduling.k8s.io", "v1alpha3", "compositepodgroups")
 WORKLOADS = Kind("scheduling.k8s.io", "v1beta1", "workloads")
 
 

@@ -36,11 +36,12 @@ class UnsupportedField(Struct, frozen=True, gc=False):
 
 
 class Group(Struct, frozen=True):
-    """One pod group: the unit that is scheduled.
+    """One pod group, or a composite group whose members are groups (`is_composite`).
 
-    `min_count` is None for the basic policy.  `topology_keys` are ordered, widest first; `parent` is a
-    composite group's key.  `conditions` are those last seen on the object, so that the core writes only
-    what changes.  `version` is the resourceVersion the group was read at.  `created_s` is Unix seconds.
+    `min_count` is None for the basic policy; it counts pods, or the groups of a composite.  All of
+    `topology_keys` hold, widest first; `parent` is a composite group's key.  `conditions` are those last seen
+    on the object, so that the core writes only what changes.  `version` is the resourceVersion the group was
+    read at.  `created_s` is Unix seconds.
     """
 
     key: GroupKey
@@ -57,6 +58,7 @@ class Group(Struct, frozen=True):
     annotations: tuple[tuple[str, str], ...] = ()
     conditions: tuple[Condition, ...] = ()
     unsupported: tuple[UnsupportedField, ...] = ()
+    is_composite: bool = False
 
     @property
     def is_gang(self) -> bool:
@@ -65,9 +67,20 @@ class Group(Struct, frozen=True):
 
     @property
     def needed(self) -> int:
-        """Least members that must be placed at once: `min_count`, 1 for basic."""
+        """Least members (of a composite: groups) that must be placed at once: `min_count`, 1 for basic."""
         return self.min_count if self.min_count is not None else 1
 
     def find_condition(self, type_: str) -> Condition | None:
         """The condition of this type as last seen on the object."""
         return next((c for c in self.conditions if c.type == type_), None)
+
+
+class Subgroup(Struct, frozen=True):
+    """A group below another in a tree, as far as a quorum asks: `known` members wait or are placed.
+
+    A composite has `children` and knows no members of its own.
+    """
+
+    group: Group
+    known: int = 0
+    children: tuple["Subgroup", ...] = ()

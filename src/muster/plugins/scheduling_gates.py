@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from muster.api.core import Pod
 from muster.framework.events import Change, HintRule
-from muster.framework.groups import Group
+from muster.framework.groups import Group, Subgroup
 from muster.framework.status import Status
 
 
@@ -13,7 +13,14 @@ class SchedulingGates:
 
     name: ClassVar[str] = "SchedulingGates"
 
-    def pre_enqueue(self, group: Group | None, *, waiting: tuple[Pod, ...], placed: int) -> Status:
+    def pre_enqueue(
+        self,
+        group: Group | None,
+        *,
+        waiting: tuple[Pod, ...],
+        placed: int,
+        children: tuple[Subgroup, ...] = (),
+    ) -> Status:
         gated = [pod for pod in waiting if pod.spec.scheduling_gates]
         if not gated:
             return Status.success()

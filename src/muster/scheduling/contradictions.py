@@ -11,9 +11,11 @@ from muster.base.errors import PluginError
 from muster.cluster.snapshot import Snapshot
 from muster.framework.groups import Group
 from muster.framework.runner import Runner
-from muster.framework.status import Status
+from muster.framework.status import Status, Verdict
 from muster.scheduling.members import Cast, Member, Stage
 
+LEVELS_MAX = 4  # as of the templates of a Workload: three levels of composites, one of pod groups
+INVALID_TREE = "InvalidTree"
 _DEFAULT_POLICY = "PreemptLowerPriority"
 
 
@@ -37,6 +39,34 @@ def find_contradiction(cast: Cast, waiting: Sequence[Member]) -> str | None:
                 f"got {spec.priority or 0} and {group.priority}"
             )
     return _policy_contradiction(group, pods)
+
+
+def find_fault(cast: Cast) -> Status | None:
+    """Why this tree of groups is none that can be placed: a ring, or more levels than there may be."""
+    if not cast.is_composite:
+        return None
+    level, seen = [cast], {id(cast)}
+    for _ in range(LEVELS_MAX - 1):
+        level = [child for each in level for child in each.children.values()]
+        ring = next((child for child in level if id(child) in seen), None)
+        if ring is not None:
+            return _fault(f"composite pod group {_name(ring)} is an ancestor of itself")
+        seen.update(id(child) for child in level)
+    deepest = next((child for child in level if child.is_composite), None)
+    if deepest is None:
+        return None
+    return _fault(
+        f"composite pod group {_name(deepest)} is on level {LEVELS_MAX} of its tree, "
+        f"which is the deepest there may be, and for pod groups only"
+    )
+
+
+def _fault(text: str) -> Status:
+    return Status(Verdict.UNRESOLVABLE, text, INVALID_TREE)
+
+
+def _name(cast: Cast) -> str:
+    return str(cast.group.key) if cast.group is not None else "that does not exist"
 
 
 def find_split(cast: Cast, snapshot: Snapshot, runner: Runner) -> str | None:

@@ -1,10 +1,11 @@
 """Who belongs to which group, and how far each pod has come.
 
 The scheduler feeds every pod and group it sees; the queue and the cycle ask for a group's waiting and placed
-members.  Rooms on nodes are `cluster/state.py`'s; here are only names and stages.  Next: `queue.py`.
+members.  Groups may stand in a tree (KEP-6012): what is queued is the root.  Rooms on nodes are
+`cluster/state.py`'s; here are only names and stages.  Next: `queue.py`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum, auto
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from muster.placement.shapes import ShapeKey, shape_key
 class EntityKey(NamedTuple):
     """What the queue holds: a root group or a lone pod."""
 
-    kind: str  # "podgroup" or "pod", as the metric label `type` says it
+    kind: str  # "podgroup", "compositepodgroup" or "pod", as the metric label `type` says it
     key: ObjectKey
 
     def __str__(self) -> str:
@@ -27,6 +28,16 @@ class EntityKey(NamedTuple):
 def group_entity(key: GroupKey) -> EntityKey:
     """The entity of a group."""
     return EntityKey("podgroup", key)
+
+
+def composite_entity(key: GroupKey) -> EntityKey:
+    """The entity of a composite group."""
+    return EntityKey("compositepodgroup", key)
+
+
+def entity_of(group: Group) -> EntityKey:
+    """The entity of a group of either kind."""
+    return composite_entity(group.key) if group.is_composite else group_entity(group.key)
 
 
 class Stage(IntEnum):
@@ -76,34 +87,83 @@ class Member:
 
 
 class Cast:
-    """The members of one entity by stage, and its group object if it is a group that has been seen."""
+    """The members of one entity by stage, and its group object if it is a group that has been seen.
 
-    __slots__ = ("group", "group_arrival", "stages", "version")
+    A composite has `children` in place of members of its own; what is asked of it is answered for all the
+    pods below.  `parent` is the entity of the composite that its object names.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("children", "group", "group_arrival", "is_composite", "parent", "stages", "version")
+
+    def __init__(self, *, is_composite: bool = False) -> None:
         self.group: Group | None = None
         self.group_arrival = 0
         self.version = 0  # raised with every member that comes or goes
         self.stages: dict[Stage, dict[PodKey, Member]] = {stage: {} for stage in Stage}
+        self.is_composite = is_composite
+        self.parent: EntityKey | None = None
+        self.children: dict[EntityKey, Cast] = {}
+
+    def leaves(self) -> Iterator["Cast"]:
+        """The pod groups (or the lone pod) of the tree, in the order in which they are tried."""
+        if not self.is_composite:
+            yield self
+            return
+        seen, stack = {id(self)}, self.sorted_children()[::-1]
+        while stack:
+            cast = stack.pop()
+            if id(cast) in seen:  # a ring, which nobody tries
+                continue
+            seen.add(id(cast))
+            if cast.is_composite:
+                stack += cast.sorted_children()[::-1]
+            else:
+                yield cast
+
+    def sorted_children(self) -> list["Cast"]:
+        """Groups right below: the older first, then by name."""
+
+        def age(pair: tuple[EntityKey, Cast]) -> tuple[float, ObjectKey, str]:
+            (kind, key), child = pair
+            return (child.group.created_s if child.group is not None else 0.0, key, kind)
+
+        return [child for _, child in sorted(self.children.items(), key=age)]
 
     def of(self, *stages: Stage) -> Iterable[Member]:
-        """Members in these stages, in the order in which they came to them."""
-        for stage in stages:
-            yield from self.stages[stage].values()
+        """Members in these stages, leaf by leaf, in the order in which they came to them."""
+        for leaf in self.leaves():
+            for stage in stages:
+                yield from leaf.stages[stage].values()
+
+    def count(self, *stages: Stage) -> int:
+        """How many members are in these stages."""
+        return sum(len(leaf.stages[stage]) for leaf in self.leaves() for stage in stages)
 
     def waiting(self) -> list[Member]:
         """Members to place, in the order in which they are tried."""
-        return sorted(self.stages[Stage.WAITING].values(), key=lambda member: member.order)
+        return [
+            member
+            for leaf in self.leaves()
+            for member in sorted(leaf.stages[Stage.WAITING].values(), key=lambda member: member.order)
+        ]
 
     @property
     def placed_count(self) -> int:
         """Members that count as placed toward minCount: bound (dying ones too), assumed, succeeded."""
-        return self.accepted_count + len(self.stages[Stage.ASSUMED])
+        return self.accepted_count + self.count(Stage.ASSUMED)
 
     @property
     def accepted_count(self) -> int:
         """Members whose binding the API has accepted, whether they run or have succeeded."""
-        return len(self.stages[Stage.BOUND]) + self._succeeded_count()
+        return sum(len(leaf.stages[Stage.BOUND]) + leaf._succeeded_count() for leaf in self.leaves())
+
+    @property
+    def missing_count(self) -> int:
+        """How many members more must be placed, at the least, for the minimum of the group (or tree)."""
+        needed = self.group.needed if self.group is not None else 1
+        if not self.is_composite:
+            return max(0, needed - self.placed_count)
+        return sum(sorted(child.missing_count for child in self.children.values())[:needed])
 
     def _succeeded_count(self) -> int:
         """Succeeded members; those started before this group object belonged to another of its name."""
@@ -113,12 +173,12 @@ class Cast:
 
     @property
     def is_holding(self) -> bool:
-        """Whether some member takes room."""
+        """Whether some member of its own takes room."""
         return bool(self.stages[Stage.BOUND]) or bool(self.stages[Stage.ASSUMED])
 
     @property
     def is_empty(self) -> bool:
-        return self.group is None and not any(self.stages.values())
+        return self.group is None and not self.children and not any(self.stages.values())
 
 
 class Seen(NamedTuple):
@@ -158,8 +218,24 @@ class Members:
         return self._casts.get(entity) or Cast()
 
     def find_group(self, key: GroupKey) -> Group | None:
-        """The group object, None while it has not been seen."""
+        """The pod group object, None while it has not been seen."""
         return self.cast(group_entity(key)).group
+
+    def find_composite(self, key: GroupKey) -> Group | None:
+        """The composite group object, None while it has not been seen."""
+        return self.cast(composite_entity(key)).group
+
+    def root_of(self, entity: EntityKey) -> EntityKey:
+        """What is queued for this entity: itself, or the topmost group that it names as an ancestor.
+
+        The root may be a composite that has not been seen.  Of a ring it is the first by name.
+        """
+        path = [entity]
+        while (parent := self.cast(path[-1]).parent) is not None:
+            if parent in path:
+                return min(path[path.index(parent) :])
+            path.append(parent)
+        return path[-1]
 
     def is_ours(self, pod: Pod) -> bool:
         """Whether this scheduler places pods of that name."""
@@ -216,23 +292,48 @@ class Members:
         member.node_name = member.pod.spec.node_name
 
     def see_group(self, group: Group) -> Group | None:
-        """Take note of a group object; the object known before."""
-        cast = self._casts.setdefault(group_entity(group.key), Cast())
+        """Take note of a group object of either kind; the object known before."""
+        entity = entity_of(group)
+        cast = self._casts.get(entity)
+        if cast is None:
+            cast = self._casts[entity] = Cast(is_composite=group.is_composite)
         before, cast.group = cast.group, group
+        parent = composite_entity(group.parent) if group.parent is not None else None
+        if parent != cast.parent:
+            self._unlink(entity, cast)
+            self._link(entity, cast, parent)
         if before is None or before.uid != group.uid:
             self._arrivals += 1
             cast.group_arrival = self._arrivals
         return before
 
-    def lose_group(self, key: GroupKey) -> Group | None:
-        """Forget a group object; its members stay known.  The object known before."""
-        entity = group_entity(key)
+    def lose_group(self, entity: EntityKey) -> Group | None:
+        """Forget a group object; its members and children stay known.  The object known before."""
         cast = self._casts.get(entity)
         if cast is None:
             return None
         before, cast.group = cast.group, None
+        self._unlink(entity, cast)
         self._drop_if_empty(entity, cast)
         return before
+
+    def _link(self, entity: EntityKey, cast: Cast, parent: EntityKey | None) -> None:
+        """Hang it under its parent, which need not have been seen."""
+        if parent is None:
+            return
+        above = self._casts.get(parent)
+        if above is None:
+            above = self._casts[parent] = Cast(is_composite=True)
+        above.children[entity] = cast
+        cast.parent = parent
+
+    def _unlink(self, entity: EntityKey, cast: Cast) -> None:
+        if cast.parent is None:
+            return
+        parent, cast.parent = cast.parent, None
+        above = self._casts[parent]
+        del above.children[entity]
+        self._drop_if_empty(parent, above)
 
     def _stage_of(self, pod: Pod) -> Stage:
         if pod.status.phase == "Succeeded":

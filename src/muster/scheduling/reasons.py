@@ -70,7 +70,7 @@ class Explanations:
         fields = [shortfall.text for shortfall in shortfalls if shortfall.by_fields]
         if fields:
             return "; ".join((*parts, *fields))
-        needed = max(1, (cast.group.needed if cast.group is not None else 1) - cast.placed_count)
+        needed = max(1, cast.missing_count)
         if needed <= len(waiting):
             parts.append(self._sentence(needed, waiting, snapshot, members))
         several = [text for text in shortfalls[:1] if len(parts) < 2 or len(text.plugins) > 1]

@@ -20,8 +20,8 @@ PLACES = (*(place.value for place in Place), ARRIVING)
 class Pending(Struct, frozen=True):
     """One entity with members to place.
 
-    `kind` is podgroup or pod; `place` one of `PLACES`; `reason` a word, `message` a sentence; `retry_at_s`
-    when it is tried again if nothing helps it before.
+    `kind` is podgroup, compositepodgroup or pod; `groups` are the pod groups in it; `place` one of `PLACES`;
+    `reason` a word, `message` a sentence; `retry_at_s` when it is tried again if nothing helps it before.
     """
 
     kind: str
@@ -35,6 +35,7 @@ class Pending(Struct, frozen=True):
     queued_s: float = 0.0
     since_s: float = 0.0
     retry_at_s: float | None = None
+    groups: tuple[ObjectKey, ...] = ()
 
 
 class GroupCount(Struct, frozen=True):
@@ -74,8 +75,11 @@ class Report(Struct, frozen=True):
     incoming: dict[tuple[str, str, str], int]  # (place, event, kind) → entities that ever came
 
     def find(self, key: ObjectKey) -> Pending | None:
-        """The pending entity of this name, a group before a lone pod."""
-        return next((pending for pending in self.pending if pending.key == key), None)
+        """The pending entity that this pod group is in, or that has this name; a group before a lone pod."""
+        return next(
+            (each for each in self.pending if key in each.groups),
+            next((each for each in self.pending if each.key == key), None),
+        )
 
 
 def make_report(books: Books) -> Report:
@@ -83,7 +87,7 @@ def make_report(books: Books) -> Report:
     pending = []
     groups = []
     for entity, cast in sorted(books.members.casts().items()):
-        if cast.stages[Stage.WAITING]:
+        if cast.count(Stage.WAITING) and books.members.root_of(entity) == entity:
             pending.append(_pending(books, entity, cast))
         if entity.kind == "podgroup":
             groups.append(_count(entity, cast))
@@ -109,8 +113,9 @@ def make_report(books: Books) -> Report:
 def _pending(books: Books, entity: EntityKey, cast: Cast) -> Pending:
     entry = books.queue.find(entity)
     waiting = tuple(member.key for member in cast.waiting())
+    groups = tuple(leaf.group.key for leaf in cast.leaves() if leaf.group is not None)
     if entry is None:
-        return Pending(entity.kind, entity.key, ARRIVING, 0, waiting)
+        return Pending(entity.kind, entity.key, ARRIVING, 0, waiting, groups=groups)
     wait = find_wait(books, entity)
     return Pending(
         kind=entity.kind,
@@ -124,6 +129,7 @@ def _pending(books: Books, entity: EntityKey, cast: Cast) -> Pending:
         queued_s=entry.queued_s,
         since_s=entry.since_s,
         retry_at_s=entry.due_s,
+        groups=groups,
     )
 
 

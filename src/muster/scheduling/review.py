@@ -7,9 +7,11 @@ is said. Next: `queue.py`.
 from muster.api.times import parse_seconds
 from muster.base.errors import PluginError
 from muster.framework.events import Change, Rejected
+from muster.framework.groups import Subgroup
 from muster.framework.ports import Effect
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import WAITING
+from muster.scheduling.contradictions import find_fault
 from muster.scheduling.members import Cast, EntityKey, Stage
 from muster.scheduling.queue import Place, Refusal
 from muster.scheduling.waiting import say_scheduled
@@ -23,7 +25,7 @@ def review_touched(books: Books, now_s: float, *, restored: bool = False) -> lis
     `restored`: everything was just listed, so that who could have been tried first is told by the objects'
     times.
     """
-    touched, books.touched = books.touched, {}
+    touched = _roots(books)
     order = sorted(touched, key=lambda entity: _completed(books.members.cast(entity), by_time=restored))
     effects: list[Effect] = []
     for entity in order:
@@ -34,6 +36,19 @@ def review_touched(books: Books, now_s: float, *, restored: bool = False) -> lis
     return effects
 
 
+def _roots(books: Books) -> dict[EntityKey, Change | None]:
+    """What was touched, by the root it belongs to now; who is no root has no place in the queue."""
+    touched, books.touched = books.touched, {}
+    roots: dict[EntityKey, Change | None] = {}
+    for entity, wake in touched.items():
+        root = books.members.root_of(entity)
+        if root != entity:
+            books.queue.forget(entity)
+            books.speech.forget(entity)
+        roots[root] = wake or roots.get(root)
+    return roots
+
+
 def _review(
     books: Books, entity: EntityKey, wake: Change | None, queued_s: float | None, now_s: float
 ) -> list[Effect]:
@@ -42,10 +57,10 @@ def _review(
         books.queue.forget(entity)
         books.speech.forget(entity)
         return []
-    effects = say_scheduled(books, cast, now_s)
-    if not cast.stages[Stage.WAITING]:
+    effects = [effect for leaf in cast.leaves() for effect in say_scheduled(books, leaf, now_s)]
+    if not cast.count(Stage.WAITING):
         books.queue.drop(entity)
-    elif entity.kind == "podgroup" and cast.group is None:
+    elif entity.kind != "pod" and cast.group is None:
         books.queue.set_incomplete(entity, now_s)
     else:
         _admit(books, entity, cast, wake, queued_s, now_s)
@@ -58,10 +73,18 @@ def _admit(
     books: Books, entity: EntityKey, cast: Cast, wake: Change | None, queued_s: float | None, now_s: float
 ) -> None:
     """Ask PreEnqueue, and let the entity be tried if it may and that is news."""
-    pods = tuple(member.pod for member in cast.stages[Stage.WAITING].values())
+    fault = find_fault(cast)
+    if fault is not None:
+        books.queue.gate(entity, fault, now_s)
+        return
+    pods = tuple(member.pod for member in cast.of(Stage.WAITING))
     try:
         status = books.runner.pre_enqueue(
-            str(entity), cast.group, waiting=pods, placed=cast.placed_count if cast.group else 0
+            str(entity),
+            cast.group,
+            waiting=pods,
+            placed=cast.placed_count if cast.group else 0,
+            children=_subgroups(cast),
         )
     except PluginError as error:
         _refuse_by_error(books, entity, cast, error, now_s)
@@ -80,11 +103,22 @@ def _admit(
         )
 
 
+def _subgroups(cast: Cast) -> tuple[Subgroup, ...]:
+    """The tree below a composite as a quorum wants it."""
+    return tuple(
+        Subgroup(child.group, 0, _subgroups(child))
+        if child.is_composite
+        else Subgroup(child.group, child.placed_count + child.count(Stage.WAITING))
+        for child in cast.sorted_children()
+        if child.group is not None
+    )
+
+
 def priority_of(cast: Cast) -> int:
     """A group's priority is its own; a lone pod's the pod's."""
     if cast.group is not None:
         return cast.group.priority
-    return next((member.pod.spec.priority or 0 for member in cast.stages[Stage.WAITING].values()), 0)
+    return next((member.pod.spec.priority or 0 for member in cast.of(Stage.WAITING)), 0)
 
 
 def _refuse_by_error(books: Books, entity: EntityKey, cast: Cast, error: PluginError, now_s: float) -> None:
@@ -105,6 +139,8 @@ def _refuse_by_error(books: Books, entity: EntityKey, cast: Cast, error: PluginE
 def _completed(cast: Cast, *, by_time: bool) -> tuple[float, float, int]:
     """When the entity first had all it needs: the time of that (0 unless asked for), then its arrival."""
     group = cast.group
+    if cast.is_composite:
+        return _tree_completed(cast, by_time=by_time)
     members = sorted(
         cast.of(Stage.WAITING, Stage.ASSUMED, Stage.BOUND, Stage.SUCCEEDED), key=lambda member: member.order
     )
@@ -120,15 +156,31 @@ def _completed(cast: Cast, *, by_time: bool) -> tuple[float, float, int]:
     return (time_s, float(max(last.arrival, cast.group_arrival)), last.arrival)
 
 
+def _tree_completed(cast: Cast, *, by_time: bool) -> tuple[float, float, int]:
+    """When the last of the groups that a composite needs was complete; a ring never is."""
+    group = cast.group
+    if group is None or find_fault(cast) is not None:
+        return (_NEVER_S, _NEVER_S, cast.group_arrival)
+    parts = sorted(_completed(child, by_time=by_time) for child in cast.children.values())
+    if len(parts) < group.needed:
+        return (_NEVER_S, _NEVER_S, cast.group_arrival)
+    time_s, arrival, last = parts[group.needed - 1]
+    return (max(time_s, group.created_s if by_time else 0.0), max(arrival, float(cast.group_arrival)), last)
+
+
 def _may_speak(books: Books, entity: EntityKey, cast: Cast) -> bool:
     """Whether there may be something to say of what the entity waits for, or to take back."""
-    if cast.stages[Stage.WAITING] or cast.stages[Stage.ASSUMED]:
+    return any(_may_speak_of(books, entity, leaf) for leaf in cast.leaves())
+
+
+def _may_speak_of(books: Books, entity: EntityKey, leaf: Cast) -> bool:
+    if leaf.count(Stage.WAITING, Stage.ASSUMED):
         return (
-            cast.group is None
-            or not books.conditions.has_been_scheduled(cast.group)
+            leaf.group is None
+            or not books.conditions.has_been_scheduled(leaf.group)
             or _is_held(books, entity)
         )
-    return cast.group is not None and books.conditions.of_group(cast.group, WAITING) is not None
+    return leaf.group is not None and books.conditions.of_group(leaf.group, WAITING) is not None
 
 
 def _is_held(books: Books, entity: EntityKey) -> bool:

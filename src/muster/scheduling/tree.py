@@ -2,10 +2,15 @@
 
 In come a cast (a pod group, a composite group with its children, or a lone pod), rows and a board; out comes
 an `Outcome`.  What a group is tried in is what the generator plugins say (KEP-5732), inside the rows of its
-parent; what is chosen is what the placement scores say, of equals the one named first.  Next: `attempt.py`.
+parent; what is chosen is what the placement scores say, of equals the one named first.
+
+A composite (KEP-6012) is tried as stock does it: its groups in order, each with all that fits.  If that
+leaves somebody out, it is tried again with minima before surplus: first as many groups as it needs with as
+few members as they need, then every other group's minimum, then everybody else.  Next: `attempt.py`.
 """
 
 from collections.abc import Sequence
+from enum import Enum, auto
 
 import numpy as np
 
@@ -14,13 +19,21 @@ from muster.cluster.snapshot import Snapshot
 from muster.framework.groups import Group
 from muster.framework.points import PlacementTotals
 from muster.framework.runner import Runner
-from muster.framework.status import Status
+from muster.framework.status import Status, Verdict
 from muster.placement.domains import Placements
 from muster.scheduling.board import Board, Findings, Outcome
 from muster.scheduling.contradictions import pinned_members
 from muster.scheduling.leaf import LeafTrial
 from muster.scheduling.members import Cast, Member
 from muster.scheduling.room import are_enough, find_room, score_by_counting
+
+
+class Aim(Enum):
+    """How much of a group is placed."""
+
+    NEEDED = auto()  # no more groups and members than its minimum
+    MINIMA = auto()  # every group with its minimum
+    EVERYTHING = auto()  # all that fits
 
 
 class TreeTrial:
@@ -35,38 +48,98 @@ class TreeTrial:
         """Members that were asked about last, should a plugin have raised."""
         return self._leaf_trial.being_tried if self._leaf_trial is not None else ()
 
-    def place(self, cast: Cast, board: Board, rows: Int32) -> Outcome:
-        """Place what can be placed of this group inside these rows; the board given stays as it is."""
+    def place_root(self, cast: Cast, board: Board, rows: Int32) -> Outcome:
+        """Place what can be placed of this root inside these rows; the board given stays as it is."""
+        return self._place(cast, board, rows, Aim.EVERYTHING)
+
+    def _place(self, cast: Cast, board: Board, rows: Int32, aim: Aim) -> Outcome:
+        """Place what the aim asks for in the best placement inside these rows."""
         group = cast.group
         if group is None or not rows.size:
-            return self._place_in(cast, board, rows)
-        pinned = [
-            *pinned_members(cast, board.fork),
-            *((member.pod, row) for member, row in board.placed(cast)),
-        ]
+            return self._place_in(cast, board, rows, aim)
+        pinned = pinned_members(cast, board.fork)
+        pinned += [(member.pod, row) for leaf in cast.leaves() for member, row in board.placed(leaf)]
         placements = self._runner.placements(group, board.fork, rows, pinned=pinned)
         if isinstance(placements, Status):
             return self._refuse(cast, board, placements)
         if placements.count == 0:
             return self._refuse(cast, board, Status.unschedulable(_nowhere(group, board.fork, rows)))
         if placements.count == 1:
-            outcome = self._place_in(cast, board, placements.rows_of(0))
+            outcome = self._place_in(cast, board, placements.rows_of(0), aim)
             return outcome if placements.names[0] == "" else _in_words(cast, outcome, placements, 0)
-        return self._place_in_best(cast, group, board, placements)
+        if cast.is_composite:
+            return self._try_each(cast, group, board, placements, placements, aim)
+        return self._place_in_best(cast, group, board, placements, aim)
 
     def _refuse(self, cast: Cast, board: Board, status: Status) -> Outcome:
         findings = Findings()
         findings.rejectors.update((status.plugin,) if status.plugin else self._runner.generators)
-        findings.culprit = cast
+        if cast.group is not None and not cast.is_composite:
+            findings.culprit = cast
+            findings.group_texts[cast.group.key] = status.message
         return Outcome(status, board, findings)
 
-    def _place_in(self, cast: Cast, board: Board, rows: Int32) -> Outcome:
+    def _place_in(self, cast: Cast, board: Board, rows: Int32, aim: Aim) -> Outcome:
         """Place the group in these very rows."""
+        if cast.is_composite:
+            return self._place_tree_in(cast, board, rows, aim)
         waiting = still_waiting(cast, board)
-        self._leaf_trial = LeafTrial(cast, waiting, board.branch(), self._runner, rows)
+        limit = None
+        if aim is not Aim.EVERYTHING:
+            limit = max(0, cast.missing_count - len(board.placed(cast)))
+        self._leaf_trial = LeafTrial(cast, waiting, board.branch(), self._runner, rows, limit=limit)
         return self._leaf_trial.run()
 
-    def _place_in_best(self, cast: Cast, group: Group, board: Board, placements: Placements) -> Outcome:
+    # ── composites ───────────────────────────────────────────────────────────────────────────────
+
+    def _place_tree_in(self, cast: Cast, board: Board, rows: Int32, aim: Aim) -> Outcome:
+        """Place a composite in these rows; of everything first as stock does, then with minima first."""
+        whole = self._place_children(cast, board, rows, aim)
+        if aim is not Aim.EVERYTHING or whole.is_error or not _has_surplus(cast, board):
+            return whole
+        if whole.ok and not _left_out(cast, whole.board):
+            return whole
+        outcome = self._place_children(cast, board, rows, Aim.NEEDED)
+        if outcome.is_error or not outcome.ok:
+            return whole
+        for more in (Aim.MINIMA, Aim.EVERYTHING):
+            outcome = self._place_children(cast, outcome.board, rows, more)
+            if outcome.is_error:
+                return outcome
+        return outcome
+
+    def _place_children(self, cast: Cast, board: Board, rows: Int32, aim: Aim) -> Outcome:
+        """Try the groups of a composite in order; one that fails leaves no trace but its reasons."""
+        children = cast.sorted_children()
+        findings, placed_groups = Findings(), 0
+        status = self._feasible(cast, placed_groups, len(children))
+        for index, child in enumerate(children):
+            enough = aim is Aim.NEEDED and status.ok
+            if enough or status.verdict is Verdict.UNSCHEDULABLE:
+                break
+            outcome = self._place(child, board, rows, aim)
+            if outcome.is_error:
+                return outcome
+            findings.merge(outcome.findings)
+            if outcome.ok:
+                board = outcome.board
+                placed_groups += 1
+            status = self._feasible(cast, placed_groups, len(children) - index - 1)
+        if not status.ok:
+            findings.rejectors.add(status.plugin)
+            status = _with_cause(status, findings)
+        return Outcome(status, board, findings)
+
+    def _feasible(self, cast: Cast, placed_groups: int, remaining: int) -> Status:
+        if cast.group is None:
+            return Status.unschedulable("its composite pod group does not exist")
+        return self._runner.placement_feasible(cast.group, assigned=placed_groups, remaining=remaining)
+
+    # ── choice ───────────────────────────────────────────────────────────────────────────────────
+
+    def _place_in_best(
+        self, cast: Cast, group: Group, board: Board, placements: Placements, aim: Aim
+    ) -> Outcome:
         """Weigh the placements by counting where counting answers, else by a trial of each that may do."""
         runner = self._runner
         waiting = still_waiting(cast, board)
@@ -75,26 +148,32 @@ class TreeTrial:
         enough = are_enough(group, room.takes + before, runner) & (room.takes > 0)
         if not enough.any():
             nearest = int(np.argmax(room.takes))
-            outcome = self._place_in(cast, board, placements.rows_of(nearest))
+            outcome = self._place_in(cast, board, placements.rows_of(nearest), aim)
             return _in_words(cast, outcome, placements, nearest)
         roomy = enough & (room.holds >= group.needed)  # others may come where members have ended
         enough = roomy if roomy.any() else enough
         candidates = placements.keep(enough)
         if not room.is_exact:
-            return self._try_each(cast, group, board, candidates, placements)
+            return self._try_each(cast, group, board, candidates, placements, aim)
         scores = score_by_counting(group, room, board.fork, placements, before=before, runner=runner)
         best = int(np.argmax(np.where(enough, scores, -np.inf)))
-        outcome = self._place_in(cast, board, placements.rows_of(best))
-        return outcome if outcome.ok else self._try_each(cast, group, board, candidates, placements)
+        outcome = self._place_in(cast, board, placements.rows_of(best), aim)
+        return outcome if outcome.ok else self._try_each(cast, group, board, candidates, placements, aim)
 
     def _try_each(
-        self, cast: Cast, group: Group, board: Board, candidates: Placements, everything: Placements
+        self,
+        cast: Cast,
+        group: Group,
+        board: Board,
+        candidates: Placements,
+        everything: Placements,
+        aim: Aim,
     ) -> Outcome:
-        """Try the group in every candidate and keep the best of those in which it fits."""
+        """Try the whole group in every candidate, and place what the aim asks for in the best that fits."""
         fitting: list[tuple[int, Outcome]] = []
         failed: list[tuple[int, Outcome]] = []
         for index in range(candidates.count):
-            outcome = self._place_in(cast, board, candidates.rows_of(index))
+            outcome = self._place_in(cast, board, candidates.rows_of(index), Aim.EVERYTHING)
             if outcome.is_error:
                 return outcome
             fits = outcome.ok and len(outcome.board.all_placed()) > len(board.all_placed())
@@ -103,8 +182,10 @@ class TreeTrial:
             index, outcome = max(failed, key=lambda pair: len(pair[1].board.all_placed()))
             name = candidates.names[index]
             return _in_words(cast, outcome, everything, everything.names.index(name))
-        scores = self._score(cast, group, fitting, candidates)
-        return fitting[int(np.argmax(scores))][1]
+        index, outcome = fitting[int(np.argmax(self._score(cast, group, fitting, candidates)))]
+        if aim is Aim.EVERYTHING:
+            return outcome
+        return self._place_in(cast, board, candidates.rows_of(index), aim)
 
     def _score(
         self, cast: Cast, group: Group, fitting: Sequence[tuple[int, Outcome]], candidates: Placements
@@ -128,6 +209,27 @@ def still_waiting(cast: Cast, board: Board) -> list[Member]:
     return [member for member in cast.waiting() if member.key not in placed]
 
 
+def _has_surplus(cast: Cast, board: Board) -> bool:
+    """Whether some group of the tree has more to place than its minimum: only then does the order matter."""
+    if not cast.is_composite:
+        return len(still_waiting(cast, board)) > max(0, cast.missing_count - len(board.placed(cast)))
+    needed = cast.group.needed if cast.group is not None else 1
+    return len(cast.children) > needed or any(_has_surplus(child, board) for child in cast.children.values())
+
+
+def _left_out(cast: Cast, board: Board) -> bool:
+    return any(still_waiting(leaf, board) for leaf in cast.leaves())
+
+
+def _with_cause(status: Status, findings: Findings) -> Status:
+    """The refusal of a composite with the words of the first pod group that failed on its own account."""
+    first = next(iter(findings.group_texts.items()), None)
+    if first is None:
+        return status
+    text = f"{status.message}; pod group {first[0]}: {first[1]}"
+    return Status(status.verdict, text, status.plugin)
+
+
 def _nowhere(group: Group, snapshot: Snapshot, rows: Int32) -> str:
     keys = " and ".join(group.topology_keys)
     nodes = "1 node has" if rows.size == 1 else f"{rows.size} nodes have"
@@ -144,6 +246,6 @@ def _in_words(cast: Cast, outcome: Outcome, placements: Placements, nearest: int
         f"{outcome.status.message}"
     )
     status = Status(outcome.status.verdict, text, outcome.status.plugin)
-    if cast.group is not None:
+    if cast.group is not None and not cast.is_composite:
         outcome.findings.group_texts[cast.group.key] = text
     return Outcome(status, outcome.board, outcome.findings)

@@ -13,7 +13,7 @@ from muster.framework.ports import Effect
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import INITIALLY_SCHEDULED, WAITING, shorten
 from muster.scheduling.contradictions import find_contradiction, find_split
-from muster.scheduling.members import Cast, EntityKey, Stage
+from muster.scheduling.members import Cast, EntityKey, Stage, group_entity
 from muster.scheduling.queue import Place
 
 NOT_READY = "NotReadyForScheduling"
@@ -35,17 +35,23 @@ def find_wait(books: Books, entity: EntityKey) -> Wait | None:
     cast = books.members.cast(entity)
     entry = books.queue.find(entity)
     if entry is None:
-        on_the_wire = len(cast.stages[Stage.ASSUMED])
+        on_the_wire = cast.count(Stage.ASSUMED)
         if not on_the_wire:
             return None
         return Wait("Binding", f"waits for {on_the_wire} bindings to be accepted, {cast.accepted_count} are")
     if entry.place is Place.INCOMPLETE:
-        return Wait(GROUP_MISSING, f"waits for pod group {entity.key}, which does not exist")
+        return Wait(GROUP_MISSING, f"waits for {title_of(entity)}, which does not exist")
     if entry.place is Place.GATED and entry.gate is not None:
         return Wait(_GATE_REASONS.get(entry.gate.plugin, entry.gate.plugin), entry.gate.message)
     if entry.refusal is not None:
         return Wait(entry.refusal.reason, entry.refusal.message)
     return Wait("Queued", "waits for its turn to be tried")
+
+
+def title_of(entity: EntityKey) -> str:
+    """The entity as a sentence names it."""
+    kind = {"podgroup": "pod group", "compositepodgroup": "composite pod group"}.get(entity.kind, "pod")
+    return f"{kind} {entity.key}"
 
 
 def waiting_condition(wait: Wait) -> Condition:
@@ -58,9 +64,10 @@ def speak(books: Books, entity: EntityKey, now_s: float) -> list[Effect]:
     cast = books.members.cast(entity)
     wait = find_wait(books, entity)
     effects: list[Effect] = []
-    if cast.group is not None:
-        effects += say_scheduled(books, cast, now_s)
-        effects += _say_on_group(books, cast.group, wait, now_s)
+    for leaf in cast.leaves():
+        if leaf.group is not None:
+            effects += say_scheduled(books, leaf, now_s)
+            effects += _say_on_group(books, leaf.group, wait, now_s)
     entry = books.queue.find(entity)
     if wait is not None and entry is not None and entry.place in (Place.GATED, Place.INCOMPLETE):
         effects += _say_on_members(books, entity, cast, wait, now_s)
@@ -78,10 +85,13 @@ def say_scheduled(books: Books, cast: Cast, now_s: float) -> list[Effect]:
         return []
     if not any(books.members.is_ours(member.pod) for member in cast.of(Stage.BOUND, Stage.SUCCEEDED)):
         return []
-    if find_contradiction(cast, cast.waiting()) is not None:
+    root = books.root(group_entity(group.key))
+    if find_contradiction(root, root.waiting()) is not None:
         return []
-    if group.topology_keys and find_split(cast, books.state.snapshot(), books.runner) is not None:
-        return []
+    for each in (cast, root):
+        has_keys = each.group is not None and each.group.topology_keys
+        if has_keys and find_split(each, books.state.snapshot(), books.runner) is not None:
+            return []
     scheduled = Condition(type=INITIALLY_SCHEDULED, status="True", reason="Scheduled", message="")
     patch = books.conditions.patch_group(group, [scheduled], remove=[WAITING], now_s=now_s)
     return [] if patch is None else [patch]
@@ -97,7 +107,7 @@ def _say_on_group(books: Books, group: Group, wait: Wait | None, now_s: float) -
 
 def _say_on_members(books: Books, entity: EntityKey, cast: Cast, wait: Wait, now_s: float) -> list[Effect]:
     """Tell up to ten members; those with scheduling gates have been told by the API server."""
-    who = "" if wait.reason == GROUP_MISSING or cast.group is None else f"pod group {entity.key} "
+    who = "" if wait.reason == GROUP_MISSING or cast.group is None else f"{title_of(entity)} "
     text = who + wait.message
     effects: list[Effect] = []
     told = 0

@@ -46,7 +46,6 @@ def test_what_identifies_a_group_is_kept() -> None:
 @pytest.mark.parametrize(
     ("spec", "path"),
     [
-        pytest.param({"parentCompositePodGroupName": "c"}, "spec.parentCompositePodGroupName", id="parent"),
         pytest.param({"resourceClaims": [{"name": "c"}]}, "spec.resourceClaims", id="claims"),
     ],
 )

@@ -10,7 +10,7 @@ from muster.base.arrays import Float64, Int32, Int64
 from muster.base.errors import ConfigError, PluginError
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
-from muster.framework.groups import Group, UnsupportedField
+from muster.framework.groups import Group, Subgroup, UnsupportedField
 from muster.framework.points import Entity, NodeReason, NodeVerdict
 from muster.framework.runner import Runner, Weighted, zero_stopwatch
 from muster.framework.status import Status, Verdict
@@ -29,7 +29,14 @@ class Gate:
 
     name: ClassVar[str] = ""
 
-    def pre_enqueue(self, group: Group | None, *, waiting: tuple[Pod, ...], placed: int) -> Status:
+    def pre_enqueue(
+        self,
+        group: Group | None,
+        *,
+        waiting: tuple[Pod, ...],
+        placed: int,
+        children: tuple[Subgroup, ...] = (),
+    ) -> Status:
         return self.status
 
     def placement_feasible(self, group: Group, *, assigned: int, remaining: int) -> Status:

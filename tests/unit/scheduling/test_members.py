@@ -96,7 +96,7 @@ def test_a_group_without_members_and_members_without_group_are_both_known() -> N
     members.see_group(make_group("g", 3))
     assert members.find_group(G) is not None
     members.see_pod(make_pod("p"), G)
-    members.lose_group(G)
+    members.lose_group(group_entity(G))
     assert members.find_group(G) is None
     assert [member.key.name for member in members.cast(group_entity(G)).waiting()] == ["p"]
     members.lose_pod(ObjectKey("default", "p"))

@@ -8,7 +8,7 @@ from tests.unit.scheduling.world import START_S, World, key_of
 from muster.api.core import Pod
 from muster.assembly.profiles import BUILT_IN
 from muster.framework.events import HintRule
-from muster.framework.groups import Group
+from muster.framework.groups import Group, Subgroup
 from muster.framework.ports import GroupSeen
 from muster.framework.runner import Runner, Weighted
 from muster.framework.status import Status
@@ -25,7 +25,14 @@ class Moody:
     raises = True
     status = Status.success()
 
-    def pre_enqueue(self, group: Group | None, *, waiting: tuple[Pod, ...], placed: int) -> Status:
+    def pre_enqueue(
+        self,
+        group: Group | None,
+        *,
+        waiting: tuple[Pod, ...],
+        placed: int,
+        children: tuple[Subgroup, ...] = (),
+    ) -> Status:
         if self.raises:
             raise RuntimeError("out of sorts")
         return self.status

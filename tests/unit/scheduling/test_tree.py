@@ -10,7 +10,7 @@ from tests.unit.scheduling.test_room import cluster_of, racks_of
 
 from muster.scheduling.attempt import Attempt, attempt
 from muster.scheduling.board import Board
-from muster.scheduling.tree import TreeTrial
+from muster.scheduling.tree import Aim, TreeTrial
 from muster.testing.builders import ClusterBuilder
 
 
@@ -73,7 +73,7 @@ def test_counting_chooses_what_trying_every_rack_would(
     group: Any = cast.group
     placements = racks_of(cluster)
     slow = TreeTrial(make_runner())._try_each(
-        cast, group, Board(cluster.snapshot().fork()), placements, placements
+        cast, group, Board(cluster.snapshot().fork()), placements, placements, Aim.EVERYTHING
     )
     chosen = {member.key.name: cluster.snapshot().node_names[row] for member, row in slow.board.all_placed()}
     assert nodes_of(fast) == (chosen if slow.ok else {})

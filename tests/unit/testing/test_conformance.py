@@ -9,7 +9,7 @@ from muster.api.core import Pod
 from muster.base.arrays import Bool, Float64, Int32, Int64
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Change, HintRule
-from muster.framework.groups import Group, UnsupportedField
+from muster.framework.groups import Group, Subgroup, UnsupportedField
 from muster.framework.points import Entity, NodeReason, NodeVerdict
 from muster.framework.status import Status
 from muster.testing.builders import make_cluster, make_pod
@@ -205,7 +205,14 @@ class Vague:
 class Curt:
     name: ClassVar[str] = "Curt"
 
-    def pre_enqueue(self, group: Group | None, *, waiting: tuple[Pod, ...], placed: int) -> Status:
+    def pre_enqueue(
+        self,
+        group: Group | None,
+        *,
+        waiting: tuple[Pod, ...],
+        placed: int,
+        children: tuple[Subgroup, ...] = (),
+    ) -> Status:
         return Status.unschedulable("")
 
     def hint_rules(self) -> tuple[HintRule, ...]:
