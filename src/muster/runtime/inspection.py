@@ -37,6 +37,7 @@ RIGHTS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     ("", "pods", ("list", "watch"), "see what waits and what runs"),
     ("", "pods", ("get",), "tell whether a binding with a lost answer has landed"),
     ("scheduling.k8s.io", "podgroups", ("list", "watch"), "see the groups"),
+    ("scheduling.k8s.io", "compositepodgroups", ("list", "watch"), "see trees of groups"),
     ("policy", "poddisruptionbudgets", ("list", "watch"), "spare what disruption budgets protect"),
     ("", "pods/binding", ("create",), "bind pods to nodes"),
     ("", "pods/status", ("patch",), "say on a pod why it waits"),

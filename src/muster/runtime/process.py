@@ -20,12 +20,14 @@ from msgspec import Struct
 
 from muster.api.core import Namespace, Node, Pod
 from muster.api.policy import PodDisruptionBudget
-from muster.api.scheduling import PodGroup
+from muster.api.scheduling import CompositePodGroup, PodGroup
 from muster.assembly.config import Config
 from muster.assembly.profiles import build
 from muster.base.errors import ApiError, ConfigError
-from muster.dialects.native import budget_of, group_key_of, group_of
+from muster.dialects.native import budget_of, composite_of, group_key_of, group_of
 from muster.framework.ports import (
+    CompositeGone,
+    CompositeSeen,
     GroupGone,
     GroupSeen,
     NamespaceGone,
@@ -91,6 +93,14 @@ GROUPS = WatchedKind(
     lambda pod_group: GroupSeen(group_of(pod_group)),
     lambda key, uid: GroupGone(key, uid),
 )
+COMPOSITES = WatchedKind(
+    "compositepodgroups",
+    "/apis/scheduling.k8s.io/v1alpha3/compositepodgroups",
+    CompositePodGroup,
+    lambda composite: CompositeSeen(composite_of(composite)),
+    lambda key, uid: CompositeGone(key, uid),
+    without="pod groups that name a composite group wait for it",
+)
 BUDGETS = WatchedKind(
     "poddisruptionbudgets",
     "/apis/policy/v1/poddisruptionbudgets",
@@ -99,7 +109,7 @@ BUDGETS = WatchedKind(
     lambda key, uid: PdbGone(key, uid),
     without="preemption does not heed disruption budgets",
 )
-KINDS: tuple[WatchedKind[Any], ...] = (NAMESPACES, NODES, BUDGETS, GROUPS, PODS)
+KINDS: tuple[WatchedKind[Any], ...] = (NAMESPACES, NODES, BUDGETS, COMPOSITES, GROUPS, PODS)
 
 
 def lease_names(settings: RunSettings) -> tuple[str, ...]:
