@@ -36,7 +36,7 @@ from muster.controllers.pod_garbage import PodGarbage
 from muster.controllers.ports import PODS, Ask, Controller, Kind, Seen, Wake
 from muster.controllers.protection import GroupProtection
 from muster.controllers.taint_eviction import TaintEviction
-from muster.framework.ports import Event, Synced, TimeReached
+from muster.framework.ports import Event, Synced
 
 WORK_PER_CALL = 200
 
@@ -231,9 +231,9 @@ class EmbeddedCluster:
     def _run_timer(self, now_s: float) -> bool:
         """Run one timer that is due, schedulers' first; False when none is."""
         for loopback in self._loopbacks:
-            if loopback.wake_s is not None and loopback.wake_s <= now_s:
-                loopback.wake_s = None
-                self._deliver(loopback, TimeReached(), now_s)
+            event = loopback.take_due(now_s)
+            if event is not None:
+                self._deliver(loopback, event, now_s)
                 return True
         for index, controller in enumerate(self._controllers):
             wake_s = self._controller_wake_s[index]
@@ -244,7 +244,7 @@ class EmbeddedCluster:
         return False
 
     def _next_due_s(self) -> float | None:
-        times = [*self._controller_wake_s, *(loopback.wake_s for loopback in self._loopbacks)]
+        times = [*self._controller_wake_s, *(loopback.next_due_s() for loopback in self._loopbacks)]
         return min((at_s for at_s in times if at_s is not None), default=None)
 
     # ── requests of our own ──

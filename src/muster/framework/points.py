@@ -20,6 +20,7 @@ from muster.framework.events import HintRule
 from muster.framework.groups import Group, Subgroup, UnsupportedField
 from muster.framework.status import Status
 from muster.placement.domains import Placements
+from muster.placement.packing import Packing
 from muster.placement.eviction import Eviction, Try
 from muster.placement.packing import Packing
 from muster.placement.victims import Judge, Unit
@@ -174,7 +175,7 @@ class Capacity(Protocol):
 
 @runtime_checkable
 class PackingRule(Protocol):
-    """A filter that can state in integers which members may share a node (the exact search of unlike members).
+    """A filter that can state in integers which members may share a node (for the exact search).
 
     Asked of filters that change with assignments; of the others the mask is all there is to know.  A filter
     that cannot state itself does not serve this point: then a search may find a placement that the filter

@@ -261,10 +261,10 @@ class RecordEvent(Struct, frozen=True):
 
 
 class Search(Struct, frozen=True):
-    """Look for a placement of unlike members (`placement/exact.py`) for at most `time_ms`, beside the scheduler.
+    """Look for a placement of unlike members (`placement/exact.py`) for at most `time_ms`.
 
-    The performer answers with exactly one `SearchDone`.  A later search for the same group makes one that has
-    not begun needless: that one may be dropped without an answer.
+    The performer does it beside the scheduler and answers with exactly one `SearchDone`.  A later search for
+    the same group makes one that has not begun needless: that one may be dropped without an answer.
     """
 
     ticket: int

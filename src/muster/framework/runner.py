@@ -285,6 +285,32 @@ class Runner:
         """Of label keys that rules in play read, those that are part of a shape: none if no plugin heeds."""
         return keys if self._heeds_labels else frozenset()
 
+    def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> tuple[Packing, bool]:
+        """What all filters say of which of these shapes may share a node, and whether that is all they say.
+
+        Shapes   one pod a shape [S]; rows [K], the N of the packing.
+        """
+        rules = [no_rule(len(pods), len(rows))]
+        is_exact = True
+        for plugin in self.filters:
+            rule = self._packing_of(plugin, pods, snapshot, rows)
+            is_exact = is_exact and rule is not None
+            if rule is not None:
+                rules.append(rule)
+        return combine(rules), is_exact
+
+    @staticmethod
+    def _packing_of(plugin: Filter, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
+        """The rule of one filter; None when it cannot be stated."""
+        with _blamed(plugin.name, "packing", pods[0].metadata.name):
+            changes = (
+                plugin.rows_changed(placed, int(rows[0]), pod, snapshot) for placed in pods for pod in pods
+            )
+            if any(changed is None or changed.size for changed in changes):
+                return plugin.packing(pods, snapshot, rows) if isinstance(plugin, PackingRule) else None
+            masks = [plugin.filter(pod, snapshot, rows).feasible for pod in pods]
+        return replace(no_rule(len(pods), len(rows)), feasible=np.array(masks))
+
     def usable(self, pod: Pod, snapshot: Snapshot) -> Bool:
         """[N] live rows that pass every filter whose answer does not change with what is placed."""
         usable = snapshot.live.copy()

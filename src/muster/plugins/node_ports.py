@@ -1,9 +1,10 @@
 """NodePorts: a port of the node itself serves one pod at a time."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from muster.api.core import Pod
 from muster.base.arrays import Bool, Int32, Int64
@@ -12,6 +13,7 @@ from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.points import NodeReason, NodeVerdict
 from muster.placement.capacity import UNLIMITED
+from muster.placement.packing import Packing, no_rule
 
 _ANY_ADDRESS = "0.0.0.0"
 
@@ -36,6 +38,12 @@ class NodePorts:
         wanted = host_ports(pod)
         free = ~_taken(wanted, snapshot)[rows]
         return np.where(free, 1 if wanted else UNLIMITED, 0).astype(np.int64)
+
+    def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
+        wanted = [host_ports(pod) for pod in pods]
+        conflict = np.array([[_collide(one, other) for other in wanted] for one in wanted], dtype=np.bool_)
+        feasible = np.array([~_taken(ports, snapshot)[rows] for ports in wanted])
+        return replace(no_rule(len(pods), len(rows)), conflict=conflict, feasible=feasible)
 
     def hint_rules(self) -> tuple[HintRule, ...]:
         return (

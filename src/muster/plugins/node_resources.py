@@ -1,8 +1,10 @@
 """NodeResourcesFit: a node must have room for all that a member asks for; how full it gets is the score."""
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
+from msgspec.structs import replace
 
 from muster.api.core import Pod
 from muster.base.arrays import Bool, Float64, Int32, Int64
@@ -14,6 +16,7 @@ from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Reject
 from muster.framework.groups import Group
 from muster.framework.points import NodeReason, NodeVerdict, PlacementTotals
 from muster.placement.capacity import members_per_node
+from muster.placement.packing import Packing, no_rule
 
 Strategy = Literal["most-allocated", "least-allocated"]
 _SCORED = ("cpu", "memory")
@@ -62,6 +65,14 @@ class NodeResourcesFit:
         offered = not snapshot.unknown_resources(pod)
         feasible = np.full(len(rows), offered, dtype=np.bool_)
         return members_per_node(snapshot.free_at(rows), snapshot.request_of(pod), feasible)
+
+    def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
+        feasible = np.ones((len(pods), len(rows)), dtype=np.bool_)
+        feasible[[bool(snapshot.unknown_resources(pod)) for pod in pods]] = False
+        need = np.array([snapshot.request_of(pod) for pod in pods])
+        return replace(
+            no_rule(len(pods), len(rows)), room=snapshot.free_at(rows), need=need, feasible=feasible
+        )
 
     def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
         request = snapshot.request_of(pod)

@@ -38,6 +38,7 @@ from muster.framework.ports import (
     PdbSeen,
     PodGone,
     PodSeen,
+    Search,
     Synced,
 )
 from muster.runtime.client import ApiClient
@@ -47,6 +48,7 @@ from muster.runtime.kubeconfig import Access
 from muster.runtime.leader import NAMESPACE, LeaderElector
 from muster.runtime.loop import SchedulerLoop
 from muster.runtime.metrics import Address, HealthServer, Key, MetricsPage, RequestCounts
+from muster.runtime.searcher import Searcher
 from muster.runtime.watch import ListWatch, WatchedKind
 from muster.scheduling.metrics import INCOMING, PENDING_PODS, QUEUED
 from muster.scheduling.report import PLACES
@@ -151,6 +153,7 @@ class SchedulerProcess:
             pause=asyncio.sleep,
             instance=self._identity,
         )
+        self._searcher = Searcher(post=self._loop.post)
         self._watches = [self._watch_of(kind) for kind in KINDS]
         self._electors = [self._elector_of(name) for name in lease_names(settings)]
         self._page = MetricsPage(scheduler.metrics, counters=self._counters, gauges=self._gauges)
@@ -213,6 +216,7 @@ class SchedulerProcess:
         self.stop()
 
     async def _leave(self) -> None:
+        self._searcher.stop()
         if self._is_lost:
             self._executor.stop()
             return
@@ -299,7 +303,10 @@ class SchedulerProcess:
         )
 
     def _perform(self, effect: Any) -> None:
-        self._executor.perform(effect)
+        if isinstance(effect, Search):
+            self._searcher.perform(effect)
+        else:
+            self._executor.perform(effect)
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────────
 
@@ -329,6 +336,7 @@ class SchedulerProcess:
         yield ("muster_events_total", (("result", "written"),)), done.events_written
         yield ("muster_events_total", (("result", "dropped"),)), done.events_dropped
         yield ("muster_retries_total", ()), done.retries
+        yield ("muster_searches_total", ()), self._searcher.done
         for watch in self._watches:
             labels = (("resource", watch.kind.name),)
             yield ("muster_watch_lists_total", labels), watch.counts.lists
@@ -345,6 +353,7 @@ class SchedulerProcess:
             yield (PENDING_PODS, (("queue", place),)), report.pending_pods.get(place, 0)
         yield ("muster_inbox_events", ()), self._loop.backlog
         yield ("muster_effects_waiting", ()), self._executor.waiting
+        yield ("muster_searches_waiting", ()), self._searcher.waiting
         for elector in self._electors:
             yield ("leader_election_master_status", (("name", elector.name),)), float(elector.leads)
 

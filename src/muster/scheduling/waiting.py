@@ -43,6 +43,11 @@ def find_wait(books: Books, entity: EntityKey) -> Wait | None:
         return Wait(GROUP_MISSING, f"waits for {title_of(entity)}, which does not exist")
     if entry.place is Place.GATED and entry.gate is not None:
         return Wait(_GATE_REASONS.get(entry.gate.plugin, entry.gate.plugin), entry.gate.message)
+    if entry.place is Place.SEARCHING:
+        return Wait(
+            "Searching",
+            "waits for the search of a placement: its members did not fit when tried one after the other",
+        )
     if entry.refusal is not None:
         return Wait(entry.refusal.reason, entry.refusal.message)
     return Wait("Queued", "waits for its turn to be tried")

@@ -30,11 +30,15 @@ from muster.framework.ports import (
     PodGone,
     PodSeen,
     RecordEvent,
+    Search,
+    SearchDone,
     Synced,
     TimeReached,
     WakeAt,
     WriteFailed,
 )
+from muster.placement.exact import Limits, solve
+from muster.placement.packing import Answer
 from muster.scheduling.scheduler import Scheduler
 from muster.testing.builders import make_group, make_node, make_pod
 
@@ -57,6 +61,8 @@ class World:
         self.refused: dict[str, tuple[int, str]] = {}  # pod name → code and message
         self.mute = False  # bindings get no answer and do not land
         self.deny_status = False
+        self.searches: list[Search] = []  # that are not answered yet
+        self.answers_searches = True
         self._wake_s: float | None = None
         self._uids = 0
         self._inbox: deque[Event] = deque()
@@ -197,6 +203,12 @@ class World:
             (event.regarding.key.name, event.note) for event in self.of(RecordEvent) if event.reason == reason
         ]
 
+    def answer(self, answer: Answer | None = None) -> "World":
+        """Answer the oldest open search: with this, or with what a search comes to."""
+        asked = self.searches.pop(0)
+        found = answer or solve(asked.problem, Limits(branches=1000))
+        return self.tell(SearchDone(asked.ticket, found))
+
     # ── the API server's part ────────────────────────────────────────────────────────────────────
 
     def _perform(self, effect: Effect) -> None:
@@ -207,6 +219,10 @@ class World:
             self._wake_s = effect.at_s
         elif isinstance(effect, BindPod):
             self._bind(effect)
+        elif isinstance(effect, Search):
+            self.searches.append(effect)
+            if self.answers_searches:
+                self.answer()
         elif isinstance(effect, PatchPodStatus | PatchGroupStatus) and self.deny_status:
             self.tell(WriteFailed(effect, 403, "not today"))
         elif isinstance(effect, PatchPodStatus):

@@ -1,0 +1,207 @@
+"""When members of unlike shapes did not fit one after the other: have a placement searched for exactly.
+
+The greedy try comes first; where it fails, a search may still find a placement or prove that there is none.
+The search itself runs beside the scheduler (effect `Search`, answer `SearchDone`), and its group waits in a
+place of the queue of its own.  When the answer is in, the group is tried again: greedily first, then with the
+answer, which is checked against the cluster as it is by then.  What was proved is remembered for as long as
+nothing has become easier.  In comes a failed attempt; out comes a better one, a search, or the same one with
+what is known about it.  Next: `seating.py` and `cycle.py`.
+"""
+
+import numpy as np
+from msgspec.structs import replace
+
+from muster.base.arrays import Float64
+from muster.base.errors import PluginError
+from muster.cluster.snapshot import Snapshot
+from muster.framework.events import Rejected
+from muster.framework.groups import Group
+from muster.framework.points import PlacementTotals
+from muster.framework.ports import Effect, SearchDone
+from muster.framework.runner import Runner
+from muster.framework.status import Status
+from muster.placement.domains import Placements
+from muster.placement.packing import Problem, Verdict, count_at_most
+from muster.placement.shapes import ShapeKey
+from muster.scheduling.attempt import UNSCHEDULABLE, Attempt, conclude
+from muster.scheduling.board import Outcome
+from muster.scheduling.books import Books
+from muster.scheduling.contradictions import pinned_members
+from muster.scheduling.members import Cast, EntityKey, Member
+from muster.scheduling.queue import Entry, Place, Refusal
+from muster.scheduling.searches import WAIT_S_MAX, Known, Question, Searches
+from muster.scheduling.seating import seat, try_other_orders
+
+TIME_MS_FIRST, TIME_MS_MAX = 250, 4000
+TRIES_MAX = 5
+SHAPES_MAX = 16
+AMOUNT_MAX = 2.0**52  # sums of what members ask for stay exact below this
+
+
+def search(
+    books: Books, entry: Entry, cast: Cast, snapshot: Snapshot, decision: Attempt, now_s: float
+) -> Attempt | list[Effect]:
+    """Say or do more than the greedy attempt; effects where the entity has been put aside for a search."""
+    searches, runner = books.searches, books.runner
+    question, outcome = None, None
+    try:
+        if decision.reason == UNSCHEDULABLE:
+            question = find_question(cast, snapshot, runner)
+        if question is not None and not question.problem.is_exact:
+            outcome = try_other_orders(question, cast, snapshot, runner)
+        if question is not None and outcome is None:
+            outcome = _seat_known(searches.find(entry.key), question, cast, snapshot, runner)
+    except PluginError:  # on a member that was not tried; the next attempt may come to it
+        question = None
+    if question is None or outcome is not None:
+        searches.forget(entry.key)
+        return decision if outcome is None else conclude(cast, snapshot, runner, outcome)
+    said = _search_or_say(searches, entry.key, question, now_s)
+    if isinstance(said, str):
+        return replace(decision, message="; ".join(filter(None, (decision.message, said))))
+    _put_aside(books, entry, cast, decision, now_s)
+    return said
+
+
+def take_answer(books: Books, event: SearchDone, now_s: float) -> list[Effect]:
+    """The answer is in: have its entity tried again, if it still waits for it."""
+    entity = books.searches.finish(event.ticket, event.answer)
+    entry = books.queue.find(entity) if entity is not None else None
+    if entry is not None and entry.place is Place.SEARCHING:
+        books.queue.activate(
+            entry.key, priority=entry.priority, queued_s=None, now_s=now_s, event="SearchDone"
+        )
+    return []
+
+
+def find_question(cast: Cast, snapshot: Snapshot, runner: Runner) -> Question | None:
+    """The packing problem of a group whose members the greedy way may place badly; None if there is none.
+
+    Members of one shape, and a single member that is missing, are placed wherever that is possible.
+    """
+    group = cast.group
+    if group is None or cast.is_composite:
+        return None
+    needed = group.needed - cast.placed_count
+    able = {
+        shape: tuple(alike)
+        for shape, alike in _by_shape(cast, runner).items()
+        if not runner.unsupported(alike[0].pod)
+    }
+    if needed < 2 or not 2 <= len(able) <= SHAPES_MAX or sum(map(len, able.values())) < needed:
+        return None
+    pinned = pinned_members(cast, snapshot)
+    placements = runner.placements(group, snapshot, snapshot.live_rows(), pinned=pinned)
+    if isinstance(placements, Status) or not placements.count:
+        return None
+    rows = placements.all_rows()
+    packing, is_exact = runner.packing([alike[0].pod for alike in able.values()], snapshot, rows)
+    available = np.array([len(alike) for alike in able.values()], dtype=np.int64)
+    asked = available.astype(np.float64) @ packing.need.astype(np.float64)
+    if asked.max(initial=0.0) > AMOUNT_MAX:
+        return None
+    order = _best_first(group, placements, tuple(able.values()), cast.placed_count, snapshot, runner)
+    return Question(
+        problem=Problem(
+            packing=packing,
+            available=available,
+            needed=needed,
+            domains=tuple(np.searchsorted(rows, placements.rows_of(index)) for index in order),
+            is_exact=is_exact,
+        ),
+        shapes=tuple(able),
+        members=tuple(able.values()),
+        rows=rows,
+        node_names=tuple(snapshot.node_names[row] for row in rows.tolist()),
+    )
+
+
+def _by_shape(cast: Cast, runner: Runner) -> dict[ShapeKey, list[Member]]:
+    """Members to place, shapes in the order of their first member."""
+    by_shape: dict[ShapeKey, list[Member]] = {}
+    for member in cast.waiting():
+        by_shape.setdefault(member.shape(metadata=runner.reads_metadata), []).append(member)
+    return by_shape
+
+
+def _best_first(
+    group: Group,
+    placements: Placements,
+    members: tuple[tuple[Member, ...], ...],
+    before: int,
+    snapshot: Snapshot,
+    runner: Runner,
+) -> list[int]:
+    """Placements in the order of their score with all the members in them; of equals the one named first."""
+    request: Float64 = np.zeros(len(snapshot.axis.names))
+    for alike in members:
+        request += len(alike) * snapshot.request_of(alike[0].pod).astype(np.float64)
+    count = before + sum(map(len, members))
+    totals = PlacementTotals(
+        snapshot=snapshot,
+        requested=placements.float_totals(snapshot.requested) + request,
+        allocatable=placements.float_totals(snapshot.allocatable),
+        member_count=np.full(placements.count, count, dtype=np.int64),
+    )
+    order: list[int] = np.argsort(-runner.score_placements(group, totals), kind="stable").tolist()
+    return order
+
+
+def _seat_known(
+    known: Known | None, question: Question, cast: Cast, snapshot: Snapshot, runner: Runner
+) -> Outcome | None:
+    """Place the group as the last search found, if that is still possible."""
+    if known is None or known.answer is None or known.answer.counts is None:
+        return None
+    if not question.has_axes_of(known.question):
+        return None
+    return seat(question, known.answer.counts, cast, snapshot, runner)
+
+
+def _search_or_say(
+    searches: Searches, entity: EntityKey, question: Question, now_s: float
+) -> str | list[Effect]:
+    """What is known of this question, in words; or a search (none where one for it is out already)."""
+    problem, known = question.problem, searches.find(entity)
+    proved = f"proved impossible on the {len(question.node_names)} nodes as they are"
+    if max(count_at_most(problem, domain) for domain in problem.domains) < problem.needed:
+        searches.forget(entity)
+        return proved
+    if known is not None and known.answer is None and question.is_same(known.question):
+        if now_s < known.begun_s + WAIT_S_MAX:
+            return []
+        searches.give_up(entity)
+    if known is None or known.answer is None:
+        return [searches.begin(entity, question, now_s, time_ms=TIME_MS_FIRST)]
+    if known.answer.verdict is Verdict.IMPOSSIBLE and question.is_no_easier(known.question):
+        return proved
+    if not question.is_same(known.question):
+        was_late = known.answer.verdict is Verdict.FOUND
+        if was_late and known.tries >= TRIES_MAX:
+            searches.forget(entity)
+            return f"gave up the search for a placement: {TRIES_MAX} were found and taken by others meanwhile"
+        tries = known.tries + 1 if was_late else 1
+        return [searches.begin(entity, question, now_s, time_ms=TIME_MS_FIRST, tries=tries)]
+    if known.answer.verdict is Verdict.FOUND:
+        return (
+            "gave up the search for a placement: what resources allow, the rules between members do not; "
+            "tried again when nodes or members change"
+        )
+    if known.time_ms < TIME_MS_MAX:
+        return [searches.begin(entity, question, now_s, time_ms=min(4 * known.time_ms, TIME_MS_MAX))]
+    return (
+        f"gave up the search for a placement after {known.answer.effort}; "
+        "tried again when nodes or members change"
+    )
+
+
+def _put_aside(books: Books, entry: Entry, cast: Cast, decision: Attempt, now_s: float) -> None:
+    """Let the entity wait for the answer, or for an event that helps it before."""
+    waiting = cast.waiting()
+    unplaced = tuple(shortfall.pod for shortfall in decision.shortfalls) or (waiting[0].pod,)
+    rejected = Rejected(entry.key.key, cast.group, unplaced)
+    before = entry.refusal or Refusal(
+        rejectors=frozenset(), rejected=rejected, reason=UNSCHEDULABLE, message=""
+    )
+    refusal = replace(before, rejectors=decision.rejectors, rejected=rejected, missing=0, error=False)
+    books.queue.search(entry.key, refusal, until_s=now_s + WAIT_S_MAX, now_s=now_s)
