@@ -182,6 +182,12 @@ class Pod(Struct, frozen=True, rename="camel"):
         return next((c for c in self.status.conditions or () if c.type == type_), None)
 
 
+class Namespace(Struct, frozen=True):
+    """A namespace: rules about pods of other namespaces read its labels."""
+
+    metadata: ObjectMeta
+
+
 class Taint(Struct, frozen=True, gc=False, rename="camel"):
     key: str = ""
     value: str = ""

@@ -5,8 +5,8 @@ what placing a pod changes and shares the rest; throwing a fork away is the roll
 Axes: N node rows (rows of deleted nodes stay and are marked dead), R resources.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -14,8 +14,13 @@ from muster.api.core import Node, Pod
 from muster.api.quantity import INT64_MAX
 from muster.base.arrays import Bool, Int32, Int64
 from muster.cluster.axes import ResourceAxis, add_saturating, multiply_saturating
+from muster.cluster.images import NodeImages
+from muster.cluster.pod_rules import NamespaceLabels, has_pod_rules, label_keys_read
+from muster.cluster.pod_table import PodColumns, PodTable
 from muster.cluster.requests import HostPort, host_ports, pod_requests
 from muster.cluster.topology import NodeLabels, NodeTaints
+
+Value = TypeVar("Value")
 
 
 class NodeColumns(NamedTuple):
@@ -33,6 +38,31 @@ class NodeColumns(NamedTuple):
     unschedulable: Bool
     labels: NodeLabels
     taints: NodeTaints
+    images: NodeImages
+
+
+class PodMove(NamedTuple):
+    """A pod that a fork has placed on a row (`sign` 1) or removed from it (−1)."""
+
+    pod: Pod
+    row: int
+    sign: int
+
+
+class PlacedPods(NamedTuple):
+    """Pods by row and what is known of their rules; `columns` is None before the first rule asked.
+
+    `have_rules`: some placed pod has affinity or anti-affinity to others.  `label_keys_read`: label keys of
+    pods that rules of any known pod read, placed or not.
+    """
+
+    by_row: Sequence[tuple[Pod, ...]]
+    ports_by_row: Mapping[int, tuple[HostPort, ...]]
+    have_rules: bool
+    label_keys_read: frozenset[str]
+    namespaces: NamespaceLabels
+    table: PodTable
+    columns: PodColumns | None
 
 
 class Snapshot:
@@ -42,13 +72,7 @@ class Snapshot:
     Units    base units of the resource axis (milli-CPU, bytes, devices; "pods" counts pods).
     """
 
-    def __init__(
-        self,
-        columns: NodeColumns,
-        requested: Int64,
-        pods_by_row: Sequence[tuple[Pod, ...]],
-        ports_by_row: Mapping[int, tuple[HostPort, ...]],
-    ) -> None:
+    def __init__(self, columns: NodeColumns, requested: Int64, pods: PlacedPods) -> None:
         self.axis = columns.axis
         self.node_names = columns.node_names
         self.nodes = columns.nodes  # the API object per row; None where dead
@@ -59,10 +83,20 @@ class Snapshot:
         self.unschedulable = columns.unschedulable
         self.labels = columns.labels
         self.taints = columns.taints
+        self.images = columns.images
+        self.label_keys_read = pods.label_keys_read
+        self.namespaces = pods.namespaces
+        self.have_rules = pods.have_rules  # some pod here has affinity or anti-affinity to other pods
         self.is_fork = False
         self._columns = columns
-        self._pods_by_row = pods_by_row
-        self._ports_by_row = ports_by_row
+        self._pods = pods
+        self._pods_by_row = pods.by_row
+        self._ports_by_row = pods.ports_by_row
+        self._pod_columns = pods.columns
+        self._origin = self  # the frozen snapshot that this is a fork of
+        self._memo: dict[Hashable, Any] = {}  # shared by all forks: values of the frozen snapshot
+        self._folds: dict[Hashable, tuple[Any, int]] = {}
+        self._moves: list[PodMove] = []
         self._pods_here: dict[int, tuple[Pod, ...]] = {}
         self._ports_here: dict[int, tuple[HostPort, ...]] = {}
         self._pods_left: dict[int, tuple[Pod, ...]] = {}  # of rows from which pods were removed on this fork
@@ -107,10 +141,58 @@ class Snapshot:
         """Rows where some host port is taken, ascending."""
         return tuple(sorted(self._ports_by_row.keys() | self._ports_here.keys()))
 
+    def moves_since(self, pod: Pod, row: int) -> Sequence[PodMove]:
+        """The moves of this fork from the one that placed this very pod on; the supposed one if none did."""
+        for index in range(len(self._moves) - 1, -1, -1):
+            if self._moves[index].pod is pod and self._moves[index].sign > 0:
+                return self._moves[index:]
+        return (PodMove(pod, row, 1),)
+
+    @property
+    def moves(self) -> Sequence[PodMove]:
+        """What was placed and removed on this fork, in order; nothing on the frozen original."""
+        return self._moves
+
+    @property
+    def pod_columns(self) -> PodColumns:
+        """The pods of the frozen original as columns; filled when first asked for."""
+        origin = self._origin
+        if origin._pod_columns is None:
+            origin._pod_columns = origin._pods.table.columns_of(origin._pods.by_row)
+        return origin._pod_columns
+
+    def fold(
+        self,
+        key: Hashable,
+        build: "Callable[[Snapshot], Value]",
+        step: Callable[[Value, Sequence[PodMove]], Value],
+    ) -> Value:
+        """A value reckoned once for the frozen original, then carried on over the moves of this fork.
+
+        `build` sees the original; `step` gives the value after further moves and leaves the one it got as it
+        is.  A key belongs to one `build` and one `step`.
+        """
+        known = self._folds.get(key)
+        if known is None:
+            if key not in self._memo:
+                self._memo[key] = build(self._origin)
+            known = (self._memo[key], 0)
+        value: Value = known[0]
+        if known[1] < len(self._moves):
+            value = step(value, self._moves[known[1] :])
+            self._folds[key] = (value, len(self._moves))
+        return value
+
     def fork(self) -> "Snapshot":
         """A trial copy on which `place` may be called; the original never changes."""
-        copy = Snapshot(self._columns, self.requested.copy(), self._pods_by_row, self._ports_by_row)
+        copy = Snapshot(self._columns, self.requested.copy(), self._pods)
         copy.is_fork = True
+        copy.have_rules, copy.label_keys_read = self.have_rules, self.label_keys_read
+        copy._origin = self._origin
+        copy._memo = self._memo
+        copy._folds = dict(self._folds)
+        copy._moves = list(self._moves)
+        copy._ports_by_row = self._ports_by_row
         copy._pods_here = dict(self._pods_here)
         copy._ports_here = dict(self._ports_here)
         copy._pods_left = dict(self._pods_left)
@@ -140,6 +222,7 @@ class Snapshot:
         left = tuple(other for other in there if not _is_same(other, pod))
         if len(left) == len(there):
             raise ValueError(f"pod {pod.metadata.namespace}/{pod.metadata.name} is not on row {row}")
+        self._moves.append(PodMove(pod, row, -1))
         self._pods_left[row] = left
         self._pods_here.pop(row, None)
         if (self.requested[row] == INT64_MAX).any():  # what was lost to saturation cannot be subtracted back
@@ -160,6 +243,10 @@ class Snapshot:
             raise ValueError("this snapshot is frozen; place on a fork() of it")
 
     def _remember(self, pod: Pod, row: int, ports: tuple[HostPort, ...]) -> None:
+        self._moves.append(PodMove(pod, row, 1))
+        if has_pod_rules(pod):
+            self.have_rules = True
+            self.label_keys_read |= label_keys_read(pod)
         self._pods_here[row] = (*self._pods_here.get(row, ()), pod)
         if ports:
             self._ports_here[row] = self._ports_here.get(row, ()) + ports

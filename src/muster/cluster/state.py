@@ -4,7 +4,7 @@ In come API objects as they are seen and what the scheduler assumes; out come de
 and frozen snapshots.  Changed only inside `Scheduler.handle`.  Next: `snapshot.py`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,8 +13,11 @@ from msgspec import Struct
 from muster.api.core import Node, Pod
 from muster.api.quantity import INT64_MAX
 from muster.cluster.axes import add_saturating
+from muster.cluster.images import NO_IMAGES, NodeImages, images_of
+from muster.cluster.pod_rules import has_pod_rules, label_keys_read
+from muster.cluster.pod_table import PodTable, RowPods
 from muster.cluster.requests import Amounts, HostPort, host_ports, pod_requests
-from muster.cluster.snapshot import NodeColumns, Snapshot
+from muster.cluster.snapshot import NodeColumns, PlacedPods, Snapshot
 from muster.cluster.tables import NodeTable, allocatable_of
 from muster.cluster.topology import NodeLabels, NodeTaints
 
@@ -41,13 +44,15 @@ class PodChange(Struct, frozen=True):
 
     `old` is the object known before under this key (of another uid, if the pod was replaced); `new` the
     object known now (last known, if removed).  `freed`: some node has more room than before.  `assigned`:
-    the pod now takes room that nobody here had assumed for it.  `node_name`: where that was.
+    the pod now takes room that nobody here had assumed for it.  `relabeled`: it stays where it is, but rules
+    about other pods may see it otherwise (labels; its deletion).  `node_name`: where that was.
     """
 
     old: Pod | None
     new: Pod
     freed: bool = False
     assigned: bool = False
+    relabeled: bool = False
     node_name: str = ""
     stale: bool = False
 
@@ -55,7 +60,7 @@ class PodChange(Struct, frozen=True):
 class _Record:
     """One pod as known: its object, and where it counts as placed ("" nowhere)."""
 
-    __slots__ = ("amounts", "assumed", "confirmed", "node_name", "pod", "ports")
+    __slots__ = ("amounts", "assumed", "confirmed", "keys_read", "node_name", "pod", "ports")
 
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
@@ -64,6 +69,7 @@ class _Record:
         self.confirmed = False
         self.amounts: Amounts = {}
         self.ports: tuple[HostPort, ...] = ()
+        self.keys_read: frozenset[str] = frozenset()
 
 
 class ClusterState:
@@ -82,6 +88,14 @@ class ClusterState:
         self._pods_by_row: list[tuple[Pod, ...]] = []
         self._ports_by_row: dict[int, tuple[HostPort, ...]] = {}
         self._frozen: Snapshot | None = None
+        self._pod_table = PodTable()
+        self._rule_pods = 0  # placed pods with rules about others
+        self._keys_read: dict[str, int] = {}  # label key → known pods whose rules read it
+        self._keys: frozenset[str] = frozenset()
+        self._namespaces: dict[str, Mapping[str, str]] = {}
+        self._images_by_row: list[Mapping[str, int]] = []
+        self._images: NodeImages | None = None
+        self._changed_rows: list[RowPods] = []
 
     # ── nodes ────────────────────────────────────────────────────────────────────────────────────
 
@@ -109,6 +123,7 @@ class ClusterState:
             or old.spec.unschedulable != node.spec.unschedulable,
         )
         self._columns = None
+        self._see_images(row, old, node)
         if change.labels_changed:
             self._labels = None
         if change.taints_changed:
@@ -126,13 +141,35 @@ class ClusterState:
         row = self.table.drop(name)
         self._dirty_rows.add(row)
         self._columns = None
-        self._labels = self._taints = None
+        self._labels = self._taints = self._images = None
+        self._images_by_row[row] = NO_IMAGES
         return node
 
     def node(self, name: str) -> Node | None:
         """The node as last seen, or None."""
         row = self.table.row_of.get(name)
         return None if row is None else self.table.nodes[row]
+
+    def _see_images(self, row: int, old: Node | None, node: Node) -> None:
+        self._images_by_row.extend([NO_IMAGES] * (row + 1 - len(self._images_by_row)))
+        if old is None or old.status.images != node.status.images:
+            self._images_by_row[row] = images_of(node)
+            self._images = None
+
+    # ── namespaces ───────────────────────────────────────────────────────────────────────────────
+
+    def apply_namespace(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Take over the labels of a namespace; whether they are others than before."""
+        if self._namespaces.get(name) == labels:
+            return False
+        self._namespaces = {**self._namespaces, name: dict(labels)}  # a snapshot may hold the old one
+        self._frozen = None
+        return True
+
+    def remove_namespace(self, name: str) -> None:
+        """Forget the labels of a namespace."""
+        self._namespaces = {known: labels for known, labels in self._namespaces.items() if known != name}
+        self._frozen = None
 
     # ── pods ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -152,12 +189,13 @@ class ClusterState:
             record = None
         if record is None:
             record = self._records[key] = _Record(pod)
-        before, had = record.node_name, record.amounts
+        before, had, was = record.node_name, record.amounts, record.pod
         if pod.spec.node_name:
             record.assumed = record.confirmed = False
         node_name = pod.spec.node_name or (before if record.assumed else "")
         self._release(key, record)
         record.pod = pod
+        self._note_keys(record, label_keys_read(pod))
         if node_name and not pod.is_terminal:
             self._take(key, record, node_name)
         else:
@@ -165,8 +203,14 @@ class ClusterState:
         if before and (record.node_name != before or _is_less(record.amounts, had)):
             freed_on = before
         assigned = bool(record.node_name) and record.node_name != before
+        relabeled = bool(before) and record.node_name == before and _looks_other(was, pod)
         return PodChange(
-            old, pod, freed=bool(freed_on), assigned=assigned, node_name=freed_on or record.node_name
+            old,
+            pod,
+            freed=bool(freed_on),
+            assigned=assigned,
+            relabeled=relabeled,
+            node_name=freed_on or record.node_name,
         )
 
     def remove_pod(self, key: PodKey, uid: str) -> PodChange | None:
@@ -188,6 +232,7 @@ class ClusterState:
             record = None
         if record is None:
             record = self._records[key] = _Record(pod)
+            self._note_keys(record, label_keys_read(pod))
         if record.pod.spec.node_name:
             raise ValueError(f"pod {key[0]}/{key[1]} is bound to {record.pod.spec.node_name} already")
         self._release(key, record)
@@ -224,6 +269,11 @@ class ClusterState:
         record = self._records.get(key)
         return record is not None and record.assumed
 
+    @property
+    def label_keys_read(self) -> frozenset[str]:
+        """Label keys of pods that rules of any known pod about other pods read."""
+        return self._keys
+
     def pods_placed(self) -> Iterable[tuple[str, Pod]]:
         """Every pod that takes room, with its node's name, known nodes or not."""
         for node_name, records in self._placed.items():
@@ -243,8 +293,7 @@ class ClusterState:
         self._frozen = Snapshot(
             self._columns,
             _frozen_copy(self.table.requested[:count]),
-            tuple(self._pods_by_row),
-            self._ports_by_row,
+            self._placed_pods(),
         )
         self._dirty_rows.clear()
         return self._frozen
@@ -256,6 +305,8 @@ class ClusterState:
             self._labels = NodeLabels(nodes)
         if self._taints is None:
             self._taints = NodeTaints(nodes)
+        if self._images is None:
+            self._images = NodeImages(tuple(self._images_by_row))
         return NodeColumns(
             axis=table.axis,
             node_names=tuple(table.names),
@@ -266,15 +317,32 @@ class ClusterState:
             unschedulable=_frozen_copy(table.unschedulable[:count]),
             labels=self._labels,
             taints=self._taints,
+            images=self._images,
+        )
+
+    def _placed_pods(self) -> PlacedPods:
+        by_row = tuple(self._pods_by_row)
+        self._pod_table.follow(self._changed_rows, by_row)
+        return PlacedPods(
+            by_row=by_row,
+            ports_by_row=self._ports_by_row,
+            have_rules=self._rule_pods > 0,
+            label_keys_read=self._keys,
+            namespaces=self._namespaces,
+            table=self._pod_table,
+            columns=self._pod_table.freeze() if self._pod_table.active else None,
         )
 
     def _refresh_pods(self, count: int) -> None:
-        """Rebuild the pod and port lists of the rows touched since the last snapshot."""
+        """Rebuild the pod and port lists of the rows touched since the last snapshot; note what changed."""
+        self._changed_rows = []
         self._pods_by_row.extend([()] * (count - len(self._pods_by_row)))
         ports_by_row = self._ports_by_row
         for row in sorted(self._dirty_rows):
             records = self._records_on(row)
-            self._pods_by_row[row] = tuple(record.pod for record in records)
+            before, now = self._pods_by_row[row], tuple(record.pod for record in records)
+            self._pods_by_row[row] = now
+            self._changed_rows.append((row, before, now))
             ports = tuple(port for record in records for port in record.ports)
             if ports or row in ports_by_row:
                 if ports_by_row is self._ports_by_row:
@@ -290,6 +358,7 @@ class ClusterState:
         record.node_name = node_name
         record.amounts = pod_requests(record.pod)
         record.ports = host_ports(record.pod)
+        self._rule_pods += has_pod_rules(record.pod)
         self._placed.setdefault(node_name, {})[key] = record
         row = self.table.row_of.get(node_name)
         if row is not None:
@@ -302,6 +371,7 @@ class ClusterState:
         if not node_name:
             return
         record.node_name = ""
+        self._rule_pods -= has_pod_rules(record.pod)
         here = self._placed[node_name]
         del here[key]
         if not here:
@@ -340,10 +410,26 @@ class ClusterState:
         """Drop a record; returns the node that has more room now, or ""."""
         node_name = record.node_name
         self._release(key, record)
+        self._note_keys(record, frozenset())
         del self._records[key]
         if record.pod.metadata.uid:
             _remember(self._gone_pods, record.pod.metadata.uid, None)
         return node_name
+
+    def _note_keys(self, record: _Record, keys: frozenset[str]) -> None:
+        """Count which label keys rules read; rules of pods that wait count too: they may be placed next."""
+        if keys == record.keys_read:
+            return
+        for key in keys - record.keys_read:
+            self._keys_read[key] = self._keys_read.get(key, 0) + 1
+        for key in record.keys_read - keys:
+            self._keys_read[key] -= 1
+            if not self._keys_read[key]:
+                del self._keys_read[key]
+        record.keys_read = keys
+        if self._keys != self._keys_read.keys():
+            self._keys = frozenset(self._keys_read)
+            self._frozen = None
 
     def _is_stale(self, pod: Pod, record: _Record | None) -> bool:
         if pod.metadata.uid in self._gone_pods:
@@ -373,6 +459,13 @@ def _grew(old: Node | None, new: Node) -> bool:
 
 def _is_less(amounts: Amounts, had: Amounts) -> bool:
     return any(amounts.get(name, 0) < amount for name, amount in had.items())
+
+
+def _looks_other(was: Pod, now: Pod) -> bool:
+    """Whether rules about other pods may see the pod otherwise: its labels, and whether it is going."""
+    return (was.metadata.labels or {}) != (now.metadata.labels or {}) or (
+        was.is_terminating != now.is_terminating
+    )
 
 
 def _remember(memory: dict[str, _V], key: str, value: _V) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from muster.api.core import Node, Taint
-from muster.base.arrays import Bool, Int32
+from muster.base.arrays import Bool, Int32, Int64
 
 NO_VALUE = -1
 
@@ -29,6 +29,18 @@ class LabelColumn(NamedTuple):
         answers = np.append(matching, missing)  # index NO_VALUE is the last cell
         spread: Bool = answers[self.ids]
         return spread
+
+    def totals(self, amounts: Int64) -> Int64:
+        """[len(values) + 1] sums of amounts [N] over rows of each value; the last cell, NO_VALUE, is 0."""
+        labelled = self.ids != NO_VALUE
+        sums = np.bincount(self.ids[labelled], weights=amounts[labelled], minlength=len(self.values) + 1)
+        return np.rint(sums).astype(np.int64)
+
+    def rows_like(self, row: int) -> Int32:
+        """Rows with the same value as this row, itself included; none where it has no value."""
+        if self.ids[row] == NO_VALUE:
+            return np.empty(0, dtype=np.int32)
+        return np.flatnonzero(self.ids == self.ids[row]).astype(np.int32)
 
 
 class NodeLabels:

@@ -16,8 +16,11 @@ class Change(Enum):
     NODE_ALLOCATABLE_GREW = auto()
     NODE_LABELS_CHANGED = auto()
     NODE_TAINTS_CHANGED = auto()  # spec.unschedulable too
+    NODE_REMOVED = auto()
+    NAMESPACE_CHANGED = auto()  # its labels; also the first time it is seen
     POD_FREED = auto()  # an assigned pod went away, ended, or asks for less
-    POD_ASSIGNED = auto()  # somebody else's pod appeared on a node
+    POD_ASSIGNED = auto()  # a pod came to a node, ours by assumption included
+    POD_RELABELED = auto()  # labels of an assigned pod changed, or its deletion was asked for
     POD_ADDED = auto()  # an unscheduled member appeared
     POD_UPDATED = auto()  # an unscheduled member changed (gates, labels, requests)
     POD_REMOVED = auto()  # an unscheduled member went away

@@ -6,19 +6,22 @@ In comes a pod, out goes a key for dictionaries.  Next: `feasibility.py`.
 import msgspec
 
 from muster.api.core import Pod
+from muster.cluster.pod_rules import labels_read
 
 ShapeKey = bytes
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 
 
-def shape_key(pod: Pod, *, metadata: bool = False) -> ShapeKey:
+def shape_key(pod: Pod, *, metadata: bool = False, labels: frozenset[str] = frozenset()) -> ShapeKey:
     """Give a key that is equal only for pods with equal namespace and equal placement-relevant spec.
 
     Everything in the spec that decides where a pod may go is included, and only what tells members of one
     gang apart (name, index labels) is not.  For a node-wise plugin this is a promise: it looks at nothing
     of the pod but spec and namespace.  One that also reads labels or annotations has `reads_metadata`
-    True, or no such attribute at all; the cycle then passes `metadata`.
+    True, or no such attribute at all; the cycle then passes `metadata`.  One that reads of the labels only
+    what the selectors of rules about pods read has `reads_selected_labels`; the cycle then passes their keys
+    as `labels`, so that members that differ in an index label only are alike unless some rule looks at it.
     """
     spec = pod.spec
     facts: list[object] = [
@@ -38,6 +41,8 @@ def shape_key(pod: Pod, *, metadata: bool = False) -> ShapeKey:
         spec.resource_claims,
         spec.host_network,
     ]
+    if labels and not metadata:
+        facts.append(labels_read(pod, labels))
     if metadata:
         facts += [pod.metadata.labels, pod.metadata.annotations]
     return _ENCODER.encode(facts)

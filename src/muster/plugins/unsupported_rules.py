@@ -1,19 +1,13 @@
-"""UnsupportedRules: who asks for a rule not built yet is held, and told the field; never placed regardless.
-
-Preferences count as asked, too: stock would place such a pod, but elsewhere, and whoever wrote the
-preference could not see that nobody read it.
-"""
+"""UnsupportedRules: who asks for a rule not built yet is held and told the field, never placed regardless."""
 
 from collections.abc import Callable, Iterator
 from typing import ClassVar
 
-from muster.api.core import Container, Pod, PodAffinity, Quantities
+from muster.api.core import Container, Pod, Quantities
 from muster.api.quantity import QuantityError, parse_quantity
 from muster.framework.events import Change, HintRule
 from muster.framework.groups import UnsupportedField
 
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _HELD_VOLUMES = {
     "persistentVolumeClaim": "volumes with a claim are not placed yet",
     "ephemeral": "volumes with a claim are not placed yet",
@@ -36,30 +30,6 @@ class UnsupportedRules:
 
     def hint_rules(self) -> tuple[HintRule, ...]:
         return (HintRule(Change.POD_UPDATED), HintRule(Change.POD_ADDED))
-
-
-def _pod_affinity(pod: Pod) -> Iterator[UnsupportedField]:
-    affinity = pod.spec.affinity
-    if affinity is None:
-        return
-    for name, rule in (
-        ("podAffinity", affinity.pod_affinity),
-        ("podAntiAffinity", affinity.pod_anti_affinity),
-    ):
-        for part, terms in _parts(rule):
-            if terms:
-                yield UnsupportedField(
-                    f"spec.affinity.{name}.{part}", "rules about other pods are not followed yet"
-                )
-
-
-def _parts(rule: PodAffinity | None) -> tuple[tuple[str, object], ...]:
-    return () if rule is None else ((_REQUIRED, rule.required), (_PREFERRED, rule.preferred))
-
-
-def _spread(pod: Pod) -> Iterator[UnsupportedField]:
-    if pod.spec.topology_spread_constraints:
-        yield UnsupportedField("spec.topologySpreadConstraints", "spreading is not followed yet")
 
 
 def _volumes(pod: Pod) -> Iterator[UnsupportedField]:
@@ -104,8 +74,6 @@ def _containers(pod: Pod) -> Iterator[tuple[str, Container]]:
 
 
 _RULES: tuple[Callable[[Pod], Iterator[UnsupportedField]], ...] = (
-    _pod_affinity,
-    _spread,
     _volumes,
     _claims,
     _quantities,

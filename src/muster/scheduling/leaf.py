@@ -77,7 +77,8 @@ class LeafTrial:
             yield list(run)
 
     def _shape(self, member: Member) -> ShapeKey:
-        return member.shape(metadata=self._runner.reads_metadata)
+        labels = self._runner.labels_read(self._board.fork.label_keys_read)
+        return member.shape(metadata=self._runner.reads_metadata, labels=labels)
 
     def _assign(self, alike: Sequence[Member]) -> Int32:
         """A row for each of these like members; where one finds none, those after it find none either.

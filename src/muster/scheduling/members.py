@@ -63,13 +63,15 @@ class Member:
         self.stage = stage
         self.arrival = arrival
         self.node_name = pod.spec.node_name
-        self._shape: tuple[Pod, bool, ShapeKey] | None = None
+        self._shape: tuple[Pod, bool, frozenset[str], ShapeKey] | None = None
 
-    def shape(self, *, metadata: bool) -> ShapeKey:
-        """The pod's shape, reckoned once for each state of the pod."""
-        if self._shape is None or self._shape[0] is not self.pod or self._shape[1] != metadata:
-            self._shape = (self.pod, metadata, shape_key(self.pod, metadata=metadata))
-        return self._shape[2]
+    def shape(self, *, metadata: bool, labels: frozenset[str] = frozenset()) -> ShapeKey:
+        """The pod's shape, reckoned once for each state of the pod and each set of labels that rules read."""
+        known = self._shape
+        if known is None or known[0] is not self.pod or known[1:3] != (metadata, labels):
+            key = shape_key(self.pod, metadata=metadata, labels=labels)
+            known = self._shape = (self.pod, metadata, labels, key)
+        return known[3]
 
     @property
     def key(self) -> PodKey:

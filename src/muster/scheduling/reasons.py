@@ -83,8 +83,9 @@ class Explanations:
             self._sentences = {}
         counts: dict[ShapeKey, int] = {}
         pods: dict[ShapeKey, Pod] = {}
+        labels = self._runner.labels_read(snapshot.label_keys_read)
         for member in waiting:
-            shape = member.shape(metadata=self._runner.reads_metadata)
+            shape = member.shape(metadata=self._runner.reads_metadata, labels=labels)
             counts[shape] = counts.get(shape, 0) + 1
             pods.setdefault(shape, member.pod)
         asked = (needed, *counts.items())

@@ -40,8 +40,9 @@ class Room(Struct, frozen=True):
 def find_room(waiting: Sequence[Member], snapshot: Snapshot, placements: Placements, runner: Runner) -> Room:
     """Count for each placement how many of these members it takes, at most all of them."""
     shapes: dict[ShapeKey, list[Member]] = {}
+    labels = runner.labels_read(snapshot.label_keys_read)
     for member in waiting:
-        shapes.setdefault(member.shape(metadata=runner.reads_metadata), []).append(member)
+        shapes.setdefault(member.shape(metadata=runner.reads_metadata, labels=labels), []).append(member)
     takes = np.zeros(placements.count, dtype=np.int64)
     holds = np.zeros(placements.count, dtype=np.int64)
     is_exact = len(shapes) == 1

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from muster.api.core import Pod
 from muster.base.arrays import Int32
+from muster.cluster.pod_rules import label_keys_read, labels_read
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.groups import Group, UnsupportedField
@@ -280,9 +281,17 @@ def _check_filter(plugin: Filter, pod: Pod, snapshot: Snapshot, rows: Int32) -> 
         same = np.array_equal(plugin.filter(twin, snapshot, rows).feasible, feasible)
         _promise(same, plugin, "filter", "pods of one shape get one answer")
     if not whole:
-        other = replace(twin, metadata=replace(twin.metadata, labels={"l": "x"}, annotations={"a": "x"}))
+        kept = (
+            _labels_that_rules_read(pod, snapshot) if getattr(plugin, "reads_selected_labels", False) else {}
+        )
+        metadata = replace(twin.metadata, labels={"l": "x", **kept}, annotations={"a": "x"})
+        other = replace(twin, metadata=metadata)
         same = np.array_equal(plugin.filter(other, snapshot, rows).feasible, feasible)
         _promise(same, plugin, "filter", "reads no labels or annotations (reads_metadata is False)")
+
+
+def _labels_that_rules_read(pod: Pod, snapshot: Snapshot) -> dict[str, str]:
+    return dict(labels_read(pod, snapshot.label_keys_read | label_keys_read(pod)))
 
 
 def _check_rows_changed(plugin: Filter, pod: Pod, snapshot: Snapshot, rows: Int32) -> None:

@@ -1,5 +1,7 @@
 """Frozen snapshots and their forks."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from muster.api.quantity import INT64_MAX
 from muster.cluster.requests import HostPort
-from muster.cluster.snapshot import Snapshot
+from muster.cluster.snapshot import PodMove, Snapshot
 from muster.testing.builders import ClusterBuilder, make_cluster, make_gang, make_pod
 from muster.testing.strategies import clusters, gangs
 
@@ -146,3 +148,40 @@ def test_a_pod_that_is_not_there_cannot_be_removed() -> None:
     fork = make_cluster().node("n1").snapshot().fork()
     with pytest.raises(ValueError, match="not on row 0"):
         fork.remove(make_pod("a"), 0)
+
+
+def _count_moves(value: int, moves: Sequence[PodMove]) -> int:
+    return value + sum(move.sign for move in moves)
+
+
+def test_a_fold_is_built_once_and_carried_on_over_the_moves_of_each_fork() -> None:
+    built = []
+
+    def build(origin: Snapshot) -> int:
+        built.append(origin)
+        return 100
+
+    snapshot = make_cluster().nodes(2).snapshot()
+    fork = snapshot.fork()
+    pod = make_pod("a")
+    fork.place(pod, 0)
+    assert fork.fold("k", build, _count_moves) == 101
+    child = fork.fork()
+    child.place(make_pod("b"), 1)
+    fork.remove(pod, 0)
+    assert child.fold("k", build, _count_moves) == 102
+    assert fork.fold("k", build, _count_moves) == 100
+    assert snapshot.fold("k", build, _count_moves) == 100
+    assert snapshot.fork().fold("k", build, _count_moves) == 100
+    assert built == [snapshot]
+
+
+def test_moves_are_told_from_a_pods_own_on_or_supposed() -> None:
+    fork = make_cluster().nodes(2).snapshot().fork()
+    one, two = make_pod("one"), make_pod("two")
+    fork.place(one, 0)
+    fork.place(two, 1)
+    assert [move.pod for move in fork.moves_since(two, 1)] == [two]
+    assert [move.pod for move in fork.moves_since(one, 0)] == [one, two]
+    assert next(iter(fork.moves_since(make_pod("three"), 1))).row == 1
+    assert len(fork.moves) == 2

@@ -412,6 +412,56 @@ TestStateMachine = StateMachine.TestCase
 TestStateMachine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
 
 
+APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}}
+
+
+def test_label_keys_that_rules_read_are_known_from_waiting_pods_on_and_until_they_go() -> None:
+    state = ClusterState()
+    selector = {"matchLabels": {"app": "x"}}
+    constraint = {"maxSkew": 1, "topologyKey": "zone", "labelSelector": selector}
+    for name in ("a", "b"):
+        state.apply_pod(make_pod(name, topology_spread_constraints=[constraint]))
+    assert state.snapshot().label_keys_read == {"app"}
+    state.remove_pod(("default", "a"), "uid-a")
+    assert state.label_keys_read == {"app"}
+    state.remove_pod(("default", "b"), "uid-b")
+    assert state.snapshot().label_keys_read == frozenset()
+
+
+def test_a_snapshot_knows_whether_some_placed_pod_has_rules() -> None:
+    state = ClusterState()
+    state.apply_node(make_node("n1"))
+    state.apply_pod(make_pod("a", affinity=APART))
+    assert not state.snapshot().have_rules
+    state.assume(make_pod("a", affinity=APART), "n1")
+    assert state.snapshot().have_rules
+    state.forget(("default", "a"), "uid-a")
+    assert not state.snapshot().have_rules
+
+
+def test_labels_of_namespaces_are_those_at_the_time_of_the_snapshot() -> None:
+    state = ClusterState()
+    assert state.apply_namespace("a", {"team": "x"})
+    before = state.snapshot()
+    assert not state.apply_namespace("a", {"team": "x"})
+    assert state.apply_namespace("a", {"team": "y"})
+    assert (before.namespaces, state.snapshot().namespaces) == ({"a": {"team": "x"}}, {"a": {"team": "y"}})
+    state.remove_namespace("a")
+    assert state.snapshot().namespaces == {}
+
+
+def test_a_placed_pod_that_is_relabeled_or_going_is_told_as_such() -> None:
+    state = ClusterState()
+    state.apply_node(make_node("n1"))
+    pod = make_pod("a", node="n1", labels={"app": "x"})
+    assert not state.apply_pod(pod).relabeled
+    assert not state.apply_pod(pod).relabeled
+    other = replace(pod, metadata=replace(pod.metadata, labels={"app": "y"}))
+    assert state.apply_pod(other).relabeled
+    going = replace(other, metadata=replace(other.metadata, deletion_timestamp="2026-01-01T00:00:00Z"))
+    assert state.apply_pod(going).relabeled
+
+
 def test_many_nodes_and_pods_agree_with_their_parts() -> None:
     rng = np.random.default_rng(7)
     state = ClusterState()

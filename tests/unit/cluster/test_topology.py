@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from muster.cluster.topology import NO_VALUE, NodeLabels, NodeTaints
-from muster.testing.builders import make_node
+from muster.testing.builders import make_cluster, make_node
 from muster.testing.strategies import nodes
 
 
@@ -38,3 +38,11 @@ def test_equal_lists_of_taints_are_one_set() -> None:
     spot = [{"key": "spot", "effect": "NoSchedule"}]
     taints = NodeTaints((make_node("a", taints=spot), make_node("b"), make_node("c", taints=spot)))
     assert taints.set_of.tolist() == [0, 1, 0]
+
+
+def test_totals_are_sums_over_the_rows_of_a_value_and_no_label_has_none() -> None:
+    column = make_cluster().rack(1, 1).node().rack(1).snapshot().labels.column("rack")
+    totals = column.totals(np.array([1, 2, 4, 8]))
+    assert totals[column.ids].tolist() == [3, 3, 0, 8]
+    assert column.rows_like(0).tolist() == [0, 1]
+    assert column.rows_like(2).tolist() == []

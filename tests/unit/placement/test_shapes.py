@@ -42,3 +42,9 @@ def test_labels_and_annotations_count_where_a_plugin_reads_them() -> None:
     one, two = make_pod(labels={"a": "1"}), make_pod(labels={"a": "2"})
     assert shape_key(one) == shape_key(two)
     assert shape_key(one, metadata=True) != shape_key(two, metadata=True)
+
+
+def test_of_the_labels_only_those_count_that_rules_read() -> None:
+    one, two = make_pod(labels={"app": "x", "index": "1"}), make_pod(labels={"app": "x", "index": "2"})
+    assert shape_key(one, labels=frozenset(("app",))) == shape_key(two, labels=frozenset(("app",)))
+    assert shape_key(one, labels=frozenset(("index",))) != shape_key(two, labels=frozenset(("index",)))

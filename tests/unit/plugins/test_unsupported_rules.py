@@ -8,8 +8,6 @@ from muster.plugins.unsupported_rules import UnsupportedRules
 from muster.testing.builders import make_pod
 from muster.testing.conformance import check_plugin
 
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 TERM = {"topologyKey": "zone"}
 CLAIM = {"name": "gpu"}
 
@@ -19,19 +17,12 @@ def paths(**words: Any) -> list[str]:
 
 
 def test_it_keeps_the_contract() -> None:
-    check_plugin(UnsupportedRules(), pods=[make_pod(affinity={"podAffinity": {REQUIRED: [TERM]}})])
+    check_plugin(UnsupportedRules(), pods=[make_pod(resource_claims=[CLAIM])])
 
 
 @pytest.mark.parametrize(
     ("words", "path"),
     [
-        ({"affinity": {"podAffinity": {REQUIRED: [TERM]}}}, f"spec.affinity.podAffinity.{REQUIRED}"),
-        ({"affinity": {"podAntiAffinity": {REQUIRED: [TERM]}}}, f"spec.affinity.podAntiAffinity.{REQUIRED}"),
-        (
-            {"affinity": {"podAntiAffinity": {PREFERRED: [{"weight": 1, "podAffinityTerm": TERM}]}}},
-            f"spec.affinity.podAntiAffinity.{PREFERRED}",
-        ),
-        ({"topology_spread_constraints": [TERM]}, "spec.topologySpreadConstraints"),
         (
             {"volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "persistentVolumeClaim": {}}]},
             "spec.volumes[1].persistentVolumeClaim",
@@ -53,7 +44,7 @@ def test_the_field_is_named(words: dict[str, Any], path: str) -> None:
 
 
 def test_every_field_is_named_at_once() -> None:
-    assert len(paths(resource_claims=[CLAIM], topology_spread_constraints=[TERM])) == 2
+    assert len(paths(resource_claims=[CLAIM], overhead={"cpu": "1 Gi"})) == 2
 
 
 @pytest.mark.parametrize(
@@ -61,8 +52,8 @@ def test_every_field_is_named_at_once() -> None:
     [
         {},
         {"cpu": 1, "host_ports": [80], "node_selector": {"a": "b"}, "tolerations": [{"operator": "Exists"}]},
-        {"affinity": {"nodeAffinity": {PREFERRED: [{"weight": 1, "preference": {}}]}}},
-        {"affinity": {"podAffinity": {REQUIRED: []}}},
+        {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}}},
+        {"topology_spread_constraints": [TERM]},
         {
             "volumes": [
                 {"name": n, n: {}}

@@ -413,10 +413,10 @@ def test_a_nominated_node_is_taken_though_another_is_better() -> None:
 
 
 def test_a_rule_not_built_holds_the_pod_and_names_the_field() -> None:
-    spread = [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]
-    world = World().node("n1", cpu=4).pod("p", topology_spread_constraints=spread).run(60)
+    claims = [{"name": "gpu", "resourceClaimName": "claim"}]
+    world = World().node("n1", cpu=4).pod("p", resource_claims=claims).run(60)
     assert world.bound == set()
     condition = world.pod_condition("p")
     assert condition is not None
     assert condition.reason == "Unschedulable"
-    assert "spec.topologySpreadConstraints" in (condition.message or "")
+    assert "spec.resourceClaims" in (condition.message or "")

@@ -1,0 +1,91 @@
+"""Placed pods as columns: whatever happens, they count as counting one by one does.
+
+That the counts are right for every kind of selector is also held by the oracles of the plugins that ask
+(`tests/unit/plugins/test_inter_pod_affinity.py`, `test_topology_spread.py`).
+"""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muster.api.core import LabelSelector, Pod
+from muster.cluster.pod_rules import Audience
+from muster.cluster.pod_table import PodColumns, PodTable
+from muster.testing.builders import make_cluster, make_pod
+
+WEB = Audience(frozenset(("default",)), LabelSelector(match_labels={"app": "web"}))
+Rows = tuple[tuple[Pod, ...], ...]
+
+
+def count(columns: PodColumns, rows: int) -> list[int]:
+    return columns.count_by_row(columns.mask_of(WEB, {}), rows).tolist()
+
+
+def slow_count(rows: Rows) -> list[int]:
+    return [sum(WEB.includes(pod, {}) for pod in pods) for pods in rows]
+
+
+def changed(before: Rows, now: Rows) -> list[tuple[int, tuple[Pod, ...], tuple[Pod, ...]]]:
+    return [(row, a, b) for row, (a, b) in enumerate(zip(before, now, strict=True)) if a != b]
+
+
+PODS = [make_pod(f"p{i}", uid=f"u{i}", labels={"app": "web"} if i % 2 else {"app": "db"}) for i in range(8)]
+
+
+@given(steps=st.lists(st.lists(st.integers(-1, 2), min_size=8, max_size=8), min_size=1, max_size=6))
+def test_it_follows_pods_that_come_go_and_move(steps: list[list[int]]) -> None:
+    """A step says for each of eight pods on which of three rows it is, or on none."""
+    table = PodTable()
+    before: Rows = ((), (), ())
+    table.follow([], before)
+    assert count(table.columns_of(before), 3) == [0, 0, 0]
+    for places in steps:
+        now: Rows = tuple(
+            tuple(pod for pod, place in zip(PODS, places, strict=True) if place == row) for row in range(3)
+        )
+        frozen, expected = table.freeze(), slow_count(before)
+        table.follow(changed(before, now), now)
+        assert count(table.columns_of(now), 3) == slow_count(now)
+        assert count(frozen, 3) == expected, "what was frozen stays"
+        before = now
+
+
+def test_many_pods_grow_the_table() -> None:
+    pods = tuple(make_pod(f"p{i}", uid=f"u{i}", labels={"app": "web", "i": str(i)}) for i in range(1000))
+    table = PodTable()
+    table.load(((), pods))
+    assert count(table.freeze(), 2) == [0, 1000]
+
+
+def test_values_of_pods_long_gone_are_forgotten() -> None:
+    table = PodTable()
+    rows: Rows = ((),)
+    table.follow([], rows)
+    _ = table.columns_of(rows)
+    own = Audience(frozenset(("default",)), LabelSelector(match_labels={"i": "x"}))
+    for turn in range(600):
+        now: Rows = ((make_pod("p", labels={"i": str(turn)}),),)
+        table.follow(changed(rows, now), now)
+        _ = table.freeze().mask_of(own, {})
+        rows = now
+    assert len(table.value_ids.get("i", ())) < 400
+
+
+def test_pods_of_an_older_snapshot_are_told_as_they_were() -> None:
+    cluster = make_cluster().nodes(1).running("a", "n1", labels={"app": "web"})
+    old = cluster.snapshot()
+    new = cluster.running("b", "n1", labels={"app": "web"}).snapshot()
+    assert count(new.pod_columns, 1) == [2]
+    assert count(old.pod_columns, 1) == [1]
+    again = cluster.running("c", "n1", labels={"app": "web"}).snapshot()
+    assert count(again.pod_columns, 1) == [3]
+
+
+def test_rules_of_pods_are_kept_once_for_equal_pods() -> None:
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "z"}]}}
+    cluster = make_cluster().nodes(2)
+    for index in range(3):
+        cluster.running(f"a{index}", "n1", affinity=affinity)
+    columns = cluster.running("plain", "n2").snapshot().pod_columns
+    assert len(columns.rules) == 1
+    assert columns.sum_by_row(np.array([5]), 2).tolist() == [15, 0]
