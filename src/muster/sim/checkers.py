@@ -129,11 +129,11 @@ class EverBound:
     def __init__(self) -> None:
         self._pods: dict[str, set[str]] = {}
 
-    def count(self, group: Object, members: Iterable[Object]) -> int:
-        """Take note of those bound now; give how many ever were."""
+    def count(self, group: Object, members: Iterable[Object], also: Set[str] = frozenset()) -> int:
+        """Take note of those bound now; give how many ever were, those in `also` included."""
         pods = self._pods.setdefault(uid_of(group), set())
         pods.update(uid_of(pod) for pod in members if node_of(pod))
-        return len(pods)
+        return len(pods | also)
 
 
 class NoTornGangs:
@@ -176,13 +176,17 @@ class TrueStaysTrue:
     """PodGroupInitiallyScheduled turns True only when minCount binds were accepted, and never back.
 
     A minCount raised meanwhile may not have been seen yet: the least that the scheduler was ever told counts.
+    So do members bound and gone between two looks, if it was told of them.
     """
 
     name = "true stays true"
 
-    def __init__(self, look: Look, *, least_needed: Mapping[str, int]) -> None:
+    def __init__(
+        self, look: Look, *, least_needed: Mapping[str, int], ever_bound: Mapping[str, Set[str]] | None = None
+    ) -> None:
         self._look = look
         self._least_needed = least_needed  # by uid of the group
+        self._told_bound = {} if ever_bound is None else ever_bound  # by uid of the group: uids of pods
         self._true: set[str] = set()
         self._ever_bound = EverBound()
 
@@ -190,7 +194,8 @@ class TrueStaysTrue:
         """Groups whose condition says what is not so, or took something back."""
         view = self._look()
         for name, group in view.groups.items():
-            bound = self._ever_bound.count(group, view.members(name))
+            told = self._told_bound.get(uid_of(group), frozenset())
+            bound = self._ever_bound.count(group, view.members(name), told)
             minimum = self._least_needed.get(uid_of(group), min_count_of(group) or 1)
             condition = condition_of(group, "PodGroupInitiallyScheduled")
             if condition is not None and condition["status"] == "True":

@@ -45,6 +45,9 @@ class Told:
         self.on_the_wire: dict[PodKey, BindPod] = {}  # until the watch shows the pod bound
         self.accepted: set[str] = set()  # uids of pods whose binding has been answered with success
         self.least_needed: dict[str, int] = {}  # uid of a group → the least minimum it was ever told to have
+        self.ever_bound: dict[
+            str, set[str]
+        ] = {}  # uid of a group → uids of members whose binding was accepted
         self.judges: list[Judge] = []
 
     def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
@@ -79,8 +82,9 @@ class Told:
                 self.pods.pop(key, None)
                 self.group_of.pop(key, None)
                 self.on_the_wire.pop(key, None)
-            case BindDone(_, uid):
+            case BindDone(key, uid):
                 self.accepted.add(uid)
+                self._note_bound(key, uid)
             case BindFailed(key, uid, _, code) if code != 0:
                 if key in self.on_the_wire and self.on_the_wire[key].uid == uid:
                     del self.on_the_wire[key]
@@ -89,9 +93,17 @@ class Told:
         key = PodKey(pod.metadata.namespace, pod.metadata.name)
         self.pods[key] = pod
         self.group_of[key] = group_key
+        if pod.spec.node_name:
+            self._note_bound(key, pod.metadata.uid)
         bind = self.on_the_wire.get(key)
         if bind is not None and (pod.spec.node_name or bind.uid != pod.metadata.uid):
             del self.on_the_wire[key]
+
+    def _note_bound(self, key: PodKey, uid: str) -> None:
+        group_key = self.group_of.get(key)
+        group = self.groups.get(group_key) if group_key is not None else None
+        if group is not None:
+            self.ever_bound.setdefault(group.uid, set()).add(uid)
 
     def count_placed(self, group: GroupKey) -> int:
         """Members that count toward the minimum: on the wire, bound and not failed, or succeeded."""

@@ -106,6 +106,13 @@ def test_a_minimum_raised_since_is_not_held_against_the_condition() -> None:
     assert list(TrueStaysTrue(scene.look, least_needed={"uid-g": 1}).check(0.0)) == []
 
 
+def test_a_member_bound_and_gone_between_two_looks_counts_if_it_was_told() -> None:
+    scene = Scene()
+    scene.group("g", 1, status="True")
+    told = {"uid-g": {"uid-a"}}
+    assert list(TrueStaysTrue(scene.look, least_needed={}, ever_bound=told).check(0.0)) == []
+
+
 def test_the_condition_may_not_turn_back() -> None:
     scene = Scene()
     scene.group("g", 1, status="True")
