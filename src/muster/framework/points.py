@@ -20,7 +20,6 @@ from muster.framework.events import HintRule
 from muster.framework.groups import Group, Subgroup, UnsupportedField
 from muster.framework.status import Status
 from muster.placement.domains import Placements
-from muster.placement.packing import Packing
 from muster.placement.eviction import Eviction, Try
 from muster.placement.packing import Packing
 from muster.placement.victims import Judge, Unit
@@ -177,9 +176,9 @@ class Capacity(Protocol):
 class PackingRule(Protocol):
     """A filter that can state in integers which members may share a node (for the exact search).
 
-    Asked of filters that change with assignments; of the others the mask is all there is to know.  A filter
-    that cannot state itself does not serve this point: then a search may find a placement that the filter
-    refuses afterwards, and nothing is called impossible on the filter's account.
+    Of filters that do not serve it and do not change with assignments, the mask is all there is to know.  One
+    that changes and cannot state itself is left out of the search: a placement that is found may be refused
+    afterwards, and nothing is called impossible on the filter's account.
     """
 
     name: ClassVar[str]

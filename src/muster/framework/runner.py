@@ -227,7 +227,7 @@ class Runner:
         return least
 
     def post_filter(self, preemptor: Preemptor) -> Rescue | None:
-        """What the first plugin that succeeds (or sees no way at all) says, else the last; None: no plugin."""
+        """What the first plugin that succeeds (or sees no way) says, else the last; None: no plugin."""
         rescue: Rescue | None = None
         for plugin in self._post_filters:
             with _blamed(plugin.name, "post_filter", preemptor.kind):
@@ -273,43 +273,22 @@ class Runner:
     def _packing_of(plugin: Filter, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
         """The rule of one filter; None when it cannot be stated."""
         with _blamed(plugin.name, "packing", pods[0].metadata.name):
+            if isinstance(plugin, PackingRule):
+                return plugin.packing(pods, snapshot, rows)
             changes = (
-                plugin.rows_changed(placed, int(rows[0]), pod, snapshot) for placed in pods for pod in pods
+                plugin.rows_changed(placed, row, pod, snapshot)
+                for row in {int(rows[0]), int(rows[len(rows) // 2]), int(rows[-1])}
+                for placed in pods
+                for pod in pods
             )
             if any(changed is None or changed.size for changed in changes):
-                return plugin.packing(pods, snapshot, rows) if isinstance(plugin, PackingRule) else None
+                return None
             masks = [plugin.filter(pod, snapshot, rows).feasible for pod in pods]
         return replace(no_rule(len(pods), len(rows)), feasible=np.array(masks))
 
     def labels_read(self, keys: frozenset[str]) -> frozenset[str]:
         """Of label keys that rules in play read, those that are part of a shape: none if no plugin heeds."""
         return keys if self._heeds_labels else frozenset()
-
-    def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> tuple[Packing, bool]:
-        """What all filters say of which of these shapes may share a node, and whether that is all they say.
-
-        Shapes   one pod a shape [S]; rows [K], the N of the packing.
-        """
-        rules = [no_rule(len(pods), len(rows))]
-        is_exact = True
-        for plugin in self.filters:
-            rule = self._packing_of(plugin, pods, snapshot, rows)
-            is_exact = is_exact and rule is not None
-            if rule is not None:
-                rules.append(rule)
-        return combine(rules), is_exact
-
-    @staticmethod
-    def _packing_of(plugin: Filter, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
-        """The rule of one filter; None when it cannot be stated."""
-        with _blamed(plugin.name, "packing", pods[0].metadata.name):
-            changes = (
-                plugin.rows_changed(placed, int(rows[0]), pod, snapshot) for placed in pods for pod in pods
-            )
-            if any(changed is None or changed.size for changed in changes):
-                return plugin.packing(pods, snapshot, rows) if isinstance(plugin, PackingRule) else None
-            masks = [plugin.filter(pod, snapshot, rows).feasible for pod in pods]
-        return replace(no_rule(len(pods), len(rows)), feasible=np.array(masks))
 
     def usable(self, pod: Pod, snapshot: Snapshot) -> Bool:
         """[N] live rows that pass every filter whose answer does not change with what is placed."""
@@ -320,6 +299,16 @@ class Runner:
                 continue
             with _blamed(plugin.name, "filter", pod.metadata.name):
                 usable[rows] &= plugin.filter(pod, snapshot, rows).feasible
+        return usable
+
+    def usable_when_empty(self, pod: Pod, snapshot: Snapshot) -> Bool:
+        """[N] live rows that pass every filter that says it reads no pods (`reads_pods` is False)."""
+        usable = snapshot.live.copy()
+        rows = snapshot.live_rows()
+        for plugin in self.filters:
+            if not getattr(plugin, "reads_pods", True):
+                with _blamed(plugin.name, "filter", pod.metadata.name):
+                    usable[rows] &= plugin.filter(pod, snapshot, rows).feasible
         return usable
 
     def can_count(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from muster.api.core import Pod
 from muster.base.arrays import Bool, Float64, Int32, Int64
@@ -26,6 +27,7 @@ from muster.cluster.pod_rules import (
 from muster.cluster.snapshot import PodMove, Snapshot
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.points import NodeReason, NodeVerdict
+from muster.placement.packing import Packing, no_rule
 
 _HARD_WEIGHT = 1  # a required affinity of a placed pod draws those it is about, as in stock
 _NEAR, _APART, _AGAINST, _PULL = "near", "apart", "against", "pull"
@@ -99,6 +101,22 @@ class InterPodAffinity:
                 changed.update(snapshot.labels.column(effect.topology_key).rows_like(row).tolist())
         return np.array(sorted(changed), dtype=np.int32)
 
+    def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
+        """Members that keep away from each other node by node; whoever needs others near, or minds whole
+        domains, is beyond what can be stated.
+        """
+        conflict = np.zeros((len(pods), len(pods)), dtype=np.bool_)
+        for index, pod in enumerate(pods):
+            for other, placed in enumerate(pods):
+                for effect in _effects(pod, rules_of(pod), placed, snapshot.namespaces):
+                    if effect.kind == _PULL:
+                        continue
+                    if effect.kind == _NEAR or not _are_single_nodes(effect.topology_key, snapshot, rows):
+                        return None
+                    conflict[index, other] = conflict[other, index] = True
+        feasible = np.array([self.filter(pod, snapshot, rows).feasible for pod in pods])
+        return replace(no_rule(len(pods), len(rows)), conflict=conflict, feasible=feasible)
+
     def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
         """50 where nothing is preferred; 90 with one pod of the heaviest preference, 10 with one to avoid."""
         rules = rules_of(pod)
@@ -152,6 +170,13 @@ def _in_domains(amounts: _Amounts, snapshot: Snapshot, rows: Int32) -> Bool:
         column = snapshot.labels.column(key)
         found |= column.totals(counted)[column.ids[rows]] > 0
     return found
+
+
+def _are_single_nodes(key: str, snapshot: Snapshot, rows: Int32) -> bool:
+    """Whether each of these rows is alone in its domain of this label."""
+    ids = snapshot.labels.column(key).ids
+    found, sizes = np.unique(ids[ids >= 0], return_counts=True)
+    return bool((ids[rows] >= 0).all()) and bool((sizes[np.isin(found, ids[rows])] == 1).all())
 
 
 def _meets_own_affinity(pod: Pod, rules: PodRules, namespaces: NamespaceLabels) -> bool:

@@ -22,6 +22,7 @@ from muster.cluster.topology import LabelColumn
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.points import NodeReason, NodeVerdict
 from muster.placement.node_rules import meets_node_rules, tolerates_hard_taints
+from muster.placement.packing import Packing, no_rule
 
 _SKEW_TEXT = "node(s) didn't match pod topology spread constraints"
 _LABEL_TEXT = "node(s) didn't match pod topology spread constraints (missing required label)"
@@ -100,6 +101,12 @@ class PodTopologySpread:
                     return None
                 changed.update(spread.column.rows_like(row).tolist())
         return np.array(sorted(changed), dtype=np.int32)
+
+    def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
+        """Nothing to state where nobody spreads; evenness is about whole domains."""
+        if any(_spreads(pod, _HARD, snapshot) for pod in pods):
+            return None
+        return no_rule(len(pods), len(rows))
 
     def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
         """The mean over constraints of 100 in the emptiest domain, 50 with `maxSkew` pods more, 33 with twice

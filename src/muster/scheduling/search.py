@@ -85,7 +85,7 @@ def find_question(cast: Cast, snapshot: Snapshot, runner: Runner) -> Question | 
     needed = group.needed - cast.placed_count
     able = {
         shape: tuple(alike)
-        for shape, alike in _by_shape(cast, runner).items()
+        for shape, alike in _by_shape(cast, snapshot, runner).items()
         if not runner.unsupported(alike[0].pod)
     }
     if needed < 2 or not 2 <= len(able) <= SHAPES_MAX or sum(map(len, able.values())) < needed:
@@ -116,11 +116,13 @@ def find_question(cast: Cast, snapshot: Snapshot, runner: Runner) -> Question | 
     )
 
 
-def _by_shape(cast: Cast, runner: Runner) -> dict[ShapeKey, list[Member]]:
+def _by_shape(cast: Cast, snapshot: Snapshot, runner: Runner) -> dict[ShapeKey, list[Member]]:
     """Members to place, shapes in the order of their first member."""
+    labels = runner.labels_read(snapshot.label_keys_read)
     by_shape: dict[ShapeKey, list[Member]] = {}
     for member in cast.waiting():
-        by_shape.setdefault(member.shape(metadata=runner.reads_metadata), []).append(member)
+        shape = member.shape(metadata=runner.reads_metadata, labels=labels)
+        by_shape.setdefault(shape, []).append(member)
     return by_shape
 
 

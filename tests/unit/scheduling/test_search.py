@@ -80,7 +80,8 @@ def test_less_room_needs_no_new_proof_and_more_room_is_searched() -> None:
 
 
 def test_too_little_room_whatever_the_order_is_said_without_a_search() -> None:
-    world = World().node("n1", cpu=2).group("g", 2).members("g", 0, cpu=3).members("g", 1).run()
+    world = World().node("n1", cpu=4).pod("lone", cpu=2, node="n1").group("g", 2)
+    world.members("g", 0, cpu=3).members("g", 1).run()
     assert world.of(Search) == []
     assert "proved impossible on the 1 nodes as they are" in message(world)
 
