@@ -23,6 +23,7 @@ from muster.placement.scoring import best_first
 from muster.placement.victims import (
     Cost,
     Judge,
+    Reach,
     Seats,
     Unit,
     cost_of,
@@ -34,7 +35,9 @@ from muster.placement.victims import (
 
 TRIES_MAX = 256
 TRIES_MIN = 8
-_WORK_MAX = 2_000_000  # members × nodes × tries
+_WORK_MAX = 500_000  # members × nodes × tries
+_ROWS_MAX = 32  # tried one by one for a single member
+_SMALL = 20  # so many units may be searched for every smaller set
 _SETS_PER_TRY = 16
 _BUDGET_PENALTY = 2.0**45  # more than any number of victims that no budget protects
 
@@ -95,6 +98,7 @@ class _Search:
         self._units = tuple(sorted(units, key=lambda unit: unit.importance))
         work = max(1, trial.members) * max(1, int(snapshot.live.sum()))
         self._tries_left = min(TRIES_MAX, max(TRIES_MIN, _WORK_MAX // work))
+        self._reach: Reach = {}
         self._wanted = 0
         self._best: Eviction | None = None
 
@@ -126,7 +130,7 @@ class _Search:
 
     def _consider(self, seats: Seats, units: Sequence[Unit], ground: Snapshot) -> None:
         """Find who must go for these seats, and keep it if that is cheaper."""
-        victims = find_needed(units, seats, ground, self._budgets, self._judge)
+        victims = find_needed(units, seats, ground, self._budgets, self._judge, self._reach)
         cost = cost_of(victims, self._budgets)
         if self._best is None or cost < self._best.cost:
             self._best = Eviction(seats, victims, cost)
@@ -151,7 +155,8 @@ class _Search:
         ground = self._ground.fork()
         for unit in kept:
             return_unit(ground, unit)
-        away = [unit for unit in self._units if unit not in kept]
+        staying = {id(unit) for unit in kept}
+        away = [unit for unit in self._units if id(unit) not in staying]
         if not self._attempt(ground, away):
             return False
         self._ground, self._units = ground, tuple(away)
@@ -202,14 +207,17 @@ class _Search:
             sorted({row for unit in self._units for _, row in unit.pods if row >= 0}), dtype=np.int32
         )
         scores = _Steering(self._units, self._budgets).score(pod, self._ground, rows)
-        for index in best_first(scores)[: self._tries_left // 2].tolist():
+        for index in best_first(scores)[:_ROWS_MAX].tolist():
             self._attempt(self._ground, self._units, rows[index : index + 1])
 
     def _try_smaller_sets(self) -> None:
         """Try every set of victims cheaper than the best, cheapest first, while the tries last."""
         candidates = self._staying()
-        needed = [unit for unit in candidates if self._is_needed(unit)]
-        others = [unit for unit in candidates if unit not in needed]
+        if len(candidates) > _SMALL:
+            return
+        victims = {id(unit) for unit in self.best.victims}
+        needed = [unit for unit in candidates if id(unit) in victims and self._is_needed(unit)]
+        others = [unit for unit in candidates if not any(unit is other for other in needed)]
         cheaper: list[tuple[Cost, tuple[Unit, ...]]] = []
         for chosen in islice(_by_size(others), self._tries_left * _SETS_PER_TRY):
             away = (*needed, *chosen)
@@ -224,16 +232,16 @@ class _Search:
 
     def _is_needed(self, unit: Unit) -> bool:
         """Whether there is no placement beside it; False where that was not tried."""
-        if self._tries_left <= 0 or unit not in self.best.victims:
+        if self._tries_left <= 0:
             return False
         ground = self._ground.fork()
         return_unit(ground, unit)
         return not self._attempt(ground, [other for other in self._units if other is not unit])
 
     def _attempt_with_only(self, away: Sequence[Unit]) -> None:
-        ground = self._ground.fork()
+        ground, gone = self._ground.fork(), {id(unit) for unit in away}
         for unit in self._staying():
-            if unit not in away:
+            if id(unit) not in gone:
                 return_unit(ground, unit)
         leaving = [unit for unit in self._units if unit.is_leaving]
         self._attempt(ground, [*leaving, *away])

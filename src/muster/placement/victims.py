@@ -5,7 +5,7 @@ mode is `all`.  In come units and a placement of the preemptor; out go those tha
 Next: `eviction.py`, which chooses place and victims together.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -146,8 +146,17 @@ def return_unit(fork: Snapshot, unit: Unit) -> None:
             fork.place(pod, row)
 
 
+Reach = dict[tuple[int, ShapeKey], frozenset[int] | None]
+"""Rows a unit (by id) can matter to for pods of a shape, None: all; kept over one search."""
+
+
 def find_needed(
-    units: Sequence[Unit], seats: Seats, ground: Snapshot, budgets: Sequence[Budget], judge: Judge
+    units: Sequence[Unit],
+    seats: Seats,
+    ground: Snapshot,
+    budgets: Sequence[Budget],
+    judge: Judge,
+    reach: Reach | None = None,
 ) -> tuple[Unit, ...]:
     """Who of these cannot stay, when the preemptor takes these seats (KEP-5710, reprieve).
 
@@ -157,26 +166,30 @@ def find_needed(
     """
     leaving = tuple(unit for unit in units if unit.is_leaving)
     protected, unprotected = split_by_budgets([unit for unit in units if not unit.is_leaving], budgets)
-    beside = _Beside(seats, ground.fork(), judge)
+    beside = _Beside(seats, ground.fork(), judge, {} if reach is None else reach)
     return leaving + tuple(unit for unit in (*protected, *unprotected) if not beside.let_back(unit))
 
 
 class _Beside:
     """Seats that are taken, and units let back one by one as long as every seat holds."""
 
-    def __init__(self, seats: Seats, ground: Snapshot, judge: Judge) -> None:
+    def __init__(self, seats: Seats, ground: Snapshot, judge: Judge, reach: Reach) -> None:
         self._seats = seats
         self._ground = ground
         self._judge = judge
-        self._seats_of_shape: dict[ShapeKey, list[int]] = {}
-        for index, (pod, _) in enumerate(seats):
+        self._reach = reach
+        self._seats_of_shape: dict[ShapeKey, dict[int, list[int]]] = {}  # by row
+        for index, (pod, row) in enumerate(seats):
             shape = shape_key(pod, metadata=judge.reads_metadata)
-            self._seats_of_shape.setdefault(shape, []).append(index)
+            self._seats_of_shape.setdefault(shape, {}).setdefault(row, []).append(index)
 
     def let_back(self, unit: Unit) -> bool:
         """Let the unit back, whole; False, and nothing changed, where a seat would not hold."""
+        touched = self._touched(unit)
+        if not touched:
+            return True
         return_unit(self._ground, unit)
-        if self._holds(self._touched(unit)):
+        if self._holds(touched):
             return True
         remove_unit(self._ground, unit)
         return False
@@ -184,23 +197,23 @@ class _Beside:
     def _touched(self, unit: Unit) -> set[int]:
         """Which seats the return of the unit can matter to."""
         touched: set[int] = set()
-        for indices in self._seats_of_shape.values():
-            rows: set[int] = set()
-            for back, row in unit.pods:
-                if row < 0:
-                    continue
-                changed = self._judge.rows_changed(back, row, self._seats[indices[0]][0], self._ground)
-                if changed is None:
-                    touched.update(indices)
-                    break
-                rows.update(changed.tolist(), (row,))
-            touched.update(index for index in indices if self._seats[index][1] in rows)
+        for shape, by_row in self._seats_of_shape.items():
+            rows = self._rows_reached(unit, shape, by_row)
+            for row in by_row if rows is None else by_row.keys() & rows:
+                touched.update(by_row[row])
         return touched
+
+    def _rows_reached(
+        self, unit: Unit, shape: ShapeKey, by_row: Mapping[int, Sequence[int]]
+    ) -> frozenset[int] | None:
+        key = (id(unit), shape)
+        if key not in self._reach:
+            pod = self._seats[next(iter(by_row.values()))[0]][0]
+            self._reach[key] = _rows_of(self._judge, unit, pod, self._ground)
+        return self._reach[key]
 
     def _holds(self, touched: set[int]) -> bool:
         """Whether these seats still hold, asked in the order in which they were taken."""
-        if not touched:
-            return True
         fork = self._ground.fork()
         for index, (pod, row) in enumerate(self._seats):
             if index not in touched:
@@ -211,3 +224,16 @@ class _Beside:
                 return False
             fork.place(pod, row)
         return True
+
+
+def _rows_of(judge: Judge, unit: Unit, pod: Pod, ground: Snapshot) -> frozenset[int] | None:
+    """Rows on which the unit's return may change what is said of `pod`; None: all."""
+    rows: set[int] = set()
+    for back, row in unit.pods:
+        if row < 0:
+            continue
+        changed = judge.rows_changed(back, row, pod, ground)
+        if changed is None:
+            return None
+        rows.update((row, *changed.tolist()))
+    return frozenset(rows)

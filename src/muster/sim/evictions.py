@@ -1,0 +1,170 @@
+"""Evictions, judged at the moment they are asked for, by what the scheduler had been told.
+
+Nobody is evicted who is not weaker, for nobody who would not be placed by it, without need, in part where a
+group goes whole, or while pods preempted for the same before are still leaving.  By resources alone: the
+churn has no other rules.  Next: `run.py`.
+"""
+
+from collections.abc import Iterable
+
+from muster.api.core import Pod
+from muster.framework.groups import ObjectKey, PodKey
+from muster.framework.ports import Effect, Event, EvictDone, EvictFailed, EvictPod, PatchPodStatus, PodSeen
+from muster.sim.told import Told, requests_of
+from muster.sim.view import Amounts, amount
+
+Preemptor = tuple[str, ObjectKey]
+
+
+class SoundEvictions:
+    """Listens behind `Told` and complains of evictions that should not be."""
+
+    name = "sound evictions"
+
+    def __init__(self, told: Told) -> None:
+        self.count = 0
+        self._told = told
+        self._nominated: dict[str, str] = {}  # uid → node
+        self._leaving: dict[Preemptor, dict[str, PodKey]] = {}  # asked to leave, by uid
+        self._complaints: list[str] = []
+
+    def check(self, now_s: float) -> Iterable[str]:
+        """Complaints since the last step."""
+        complaints, self._complaints = self._complaints, []
+        return complaints
+
+    def reset(self) -> None:
+        """Another scheduler knows of nobody it asked to leave."""
+        self._nominated.clear()
+        self._leaving.clear()
+
+    def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
+        """Learn what is nominated, and judge what is evicted."""
+        if isinstance(event, PodSeen) and event.pod.status.nominated_node_name:
+            self._nominated.setdefault(event.pod.metadata.uid, event.pod.status.nominated_node_name)
+        elif isinstance(event, EvictFailed) or (isinstance(event, EvictDone) and event.is_gone):
+            for victims in self._leaving.values():
+                victims.pop(event.uid, None)
+        evicted: dict[Preemptor, list[EvictPod]] = {}
+        for effect in effects:
+            if isinstance(effect, PatchPodStatus) and effect.nominated_node_name is not None:
+                self._nominated[effect.uid] = effect.nominated_node_name
+            elif isinstance(effect, EvictPod):
+                evicted.setdefault((effect.preemptor_kind, effect.preemptor), []).append(effect)
+        for preemptor, evictions in evicted.items():
+            self._judge(preemptor, evictions)
+
+    def _judge(self, preemptor: Preemptor, evictions: list[EvictPod]) -> None:
+        self.count += len(evictions)
+        pods = [self._told.pods[e.key] for e in evictions if e.key in self._told.pods]
+        who = f"{preemptor[0]} {preemptor[1]}"
+        for eviction in evictions:
+            pod = self._told.pods.get(eviction.key)
+            if pod is None or not self._is_placed(eviction.key, pod):
+                self._complaints.append(f"{who} evicts {eviction.key}, which runs nowhere")
+            elif self._rank(eviction.key, pod) >= self._rank_of(preemptor):
+                self._complaints.append(f"{who} evicts {eviction.key}, which is not weaker")
+        earlier = self._leaving.setdefault(preemptor, {})
+        if any(self._is_there(key, uid) for uid, key in earlier.items()):
+            self._complaints.append(f"{who} evicts a second time while the first victims are leaving")
+        earlier.update({eviction.uid: eviction.key for eviction in evictions})
+        seats = self._seats(preemptor)
+        if not seats or not self._fit(seats, []):
+            self._complaints.append(f"{who} evicts {len(pods)} pods and does not fit then")
+            return
+        self._judge_need(who, seats + self._promised(preemptor), pods)
+
+    def _judge_need(self, who: str, seats: list[tuple[Pod, str]], victims: list[Pod]) -> None:
+        """Every unit must be in the way of a seat, and a group that goes whole must go whole."""
+        units: dict[object, list[Pod]] = {}
+        for pod in victims:
+            group = self._told.groups.get(self._told.group_of.get(_key_of(pod)) or ObjectKey("", ""))
+            whole = group is not None and group.disruption_mode == "all"
+            units.setdefault(group.key if whole and group else pod.metadata.uid, []).append(pod)
+        for unit, pods in units.items():
+            if self._fit(seats, pods):
+                self._complaints.append(f"{who} evicts {', '.join(map(_name_of, pods))} without need")
+            if isinstance(unit, ObjectKey):
+                left = [
+                    key
+                    for key, pod in self._told.pods.items()
+                    if self._told.group_of[key] == unit
+                    and pod not in pods
+                    and not pod.is_terminating
+                    and self._is_placed(key, pod)
+                ]
+                if left:
+                    self._complaints.append(f"{who} evicts group {unit} in part: {left[0]} stays")
+
+    def _fit(self, seats: list[tuple[Pod, str]], back: list[Pod]) -> bool:
+        """Whether the seats hold when all that are leaving or asked to leave are gone, but for these."""
+        asked = {uid for victims in self._leaving.values() for uid in victims}
+        asked -= {pod.metadata.uid for pod in back}
+        for node_name in {node for _, node in seats}:
+            node = self._told.nodes.get(node_name)
+            offered = {} if node is None else node.status.allocatable or {}
+            room: Amounts = {key: amount(str(value)) for key, value in offered.items()}
+            here = [pod for pod, seat in seats if seat == node_name] + [
+                pod
+                for key, pod in self._told.pods.items()
+                if self._where(key, pod) == node_name
+                and not pod.is_terminating
+                and pod.metadata.uid not in asked
+            ]
+            for pod in here:
+                for resource, wanted in requests_of(pod).items():
+                    room[resource] = room.get(resource, 0) - wanted
+            if any(left < 0 for left in room.values()):
+                return False
+        return True
+
+    def _seats(self, preemptor: Preemptor) -> list[tuple[Pod, str]]:
+        kind, key = preemptor
+        return [
+            (pod, self._nominated[pod.metadata.uid])
+            for pod_key, pod in self._told.pods.items()
+            if (self._told.group_of[pod_key] == key if kind != "pod" else pod_key == key)
+            and not self._is_placed(pod_key, pod)
+            and self._nominated.get(pod.metadata.uid)
+        ]
+
+    def _promised(self, preemptor: Preemptor) -> list[tuple[Pod, str]]:
+        """Pods of others that are not weaker, with the nodes that they are nominated to."""
+        own = {pod.metadata.uid for pod, _ in self._seats(preemptor)}
+        return [
+            (pod, self._nominated[pod.metadata.uid])
+            for key, pod in self._told.pods.items()
+            if pod.metadata.uid not in own
+            and not self._is_placed(key, pod)
+            and self._nominated.get(pod.metadata.uid)
+            and self._rank(key, pod) >= self._rank_of(preemptor)
+        ]
+
+    def _is_there(self, key: PodKey, uid: str) -> bool:
+        pod = self._told.pods.get(key)
+        return pod is not None and pod.metadata.uid == uid and self._is_placed(key, pod)
+
+    def _is_placed(self, key: PodKey, pod: Pod) -> bool:
+        return bool(self._where(key, pod)) and not pod.is_terminal
+
+    def _where(self, key: PodKey, pod: Pod) -> str:
+        bind = self._told.on_the_wire.get(key)
+        return "" if pod.is_terminal else bind.node_name if bind is not None else pod.spec.node_name
+
+    def _rank(self, key: PodKey, pod: Pod) -> int:
+        group = self._told.groups.get(self._told.group_of.get(key) or ObjectKey("", ""))
+        return group.priority if group is not None else pod.spec.priority or 0
+
+    def _rank_of(self, preemptor: Preemptor) -> int:
+        kind, key = preemptor
+        if kind == "pod":
+            return self._rank(key, self._told.pods[key])
+        return self._told.groups[key].priority
+
+
+def _key_of(pod: Pod) -> PodKey:
+    return PodKey(pod.metadata.namespace, pod.metadata.name)
+
+
+def _name_of(pod: Pod) -> str:
+    return pod.metadata.name
