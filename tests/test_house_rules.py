@@ -23,7 +23,6 @@ NO_MIRROR: dict[str, str] = {
     "api/meta.py": "fields only, like core.py",
     "apiserver/exchange.py": "request and answer as values; used by every test of apiserver/",
     "apiserver/kinds.py": "the row type and Protocols of the catalog; no behaviour",
-    "base/arrays.py": "names for array types",
     "cli/options.py": "options without behaviour; docs/command-line.md shows what they make",
     "controllers/ports.py": "types and Protocols only",
     "framework/events.py": "types only",

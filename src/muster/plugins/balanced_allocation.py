@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from muster.api.core import Pod
-from muster.base.arrays import Float64, Int32
+from muster.base.arrays import Float64, Int32, pick
 from muster.cluster.axes import PODS
 from muster.cluster.snapshot import Snapshot
 
@@ -25,8 +25,8 @@ class NodeResourcesBalancedAllocation:
         columns = np.flatnonzero(request)
         if columns.size < 2:
             return np.full(len(rows), 100.0)
-        allocatable = snapshot.allocatable[rows][:, columns].astype(np.float64)
-        taken = snapshot.requested[rows][:, columns].astype(np.float64) + request[columns]
+        allocatable = pick(snapshot.allocatable, rows)[:, columns].astype(np.float64)
+        taken = pick(snapshot.requested, rows)[:, columns].astype(np.float64) + request[columns]
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(allocatable > 0, taken / allocatable, 1.0).clip(0.0, 1.0)
         score: Float64 = 100.0 * (1.0 - share.std(axis=1))

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from muster.api.core import Pod
-from muster.base.arrays import Bool, Float64, Int32, Int64
+from muster.base.arrays import Bool, Float64, Int32, Int64, pick
 from muster.cluster.axes import PODS
 from muster.cluster.requests import pod_requests
 from muster.cluster.snapshot import Snapshot
@@ -42,8 +42,8 @@ class NodeResourcesFit:
         reasons: list[NodeReason] = []
         request = snapshot.request_of(pod)
         for column in _columns_asked(snapshot, request):
-            allocatable = snapshot.allocatable[rows, column]
-            short: Bool = allocatable - snapshot.requested[rows, column] < request[column]
+            allocatable = pick(snapshot.allocatable[:, column], rows)
+            short: Bool = allocatable - pick(snapshot.requested[:, column], rows) < request[column]
             if short.any():
                 feasible &= ~short
                 hopeless = short & (allocatable < request[column])
@@ -64,7 +64,13 @@ class NodeResourcesFit:
     def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64:
         offered = not snapshot.unknown_resources(pod)
         feasible = np.full(len(rows), offered, dtype=np.bool_)
-        return members_per_node(snapshot.free_at(rows), snapshot.request_of(pod), feasible)
+        request = snapshot.request_of(pod)
+        columns = _columns_asked(snapshot, request)
+        free = np.empty((len(rows), len(columns)), dtype=np.int64, order="F")
+        for index, column in enumerate(columns):
+            taken = pick(snapshot.requested[:, column], rows)
+            free[:, index] = pick(snapshot.allocatable[:, column], rows) - taken
+        return members_per_node(free, request[columns], feasible)
 
     def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
         feasible = np.ones((len(pods), len(rows)), dtype=np.bool_)
@@ -79,8 +85,8 @@ class NodeResourcesFit:
         columns = _columns_asked(snapshot, request)[1:] or _columns_asked(snapshot, request)
         share = np.zeros(len(rows), dtype=np.float64)
         for column in columns:
-            allocatable = snapshot.allocatable[rows, column].astype(np.float64)
-            taken = snapshot.requested[rows, column] + float(request[column])
+            allocatable = pick(snapshot.allocatable[:, column], rows).astype(np.float64)
+            taken = pick(snapshot.requested[:, column], rows) + float(request[column])
             share += np.minimum(taken / np.maximum(allocatable, 1.0), 1.0)  # nothing offered is full
         share /= len(columns)
         return 100.0 * (share if self.strategy == "most-allocated" else 1.0 - share)

@@ -6,7 +6,7 @@ import numpy as np
 
 from muster.api.core import Pod, Taint
 from muster.api.selectors import tolerates
-from muster.base.arrays import Int32
+from muster.base.arrays import Int32, pick
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.points import NodeReason, NodeVerdict
@@ -19,9 +19,10 @@ class NodeUnschedulable:
 
     name: ClassVar[str] = "NodeUnschedulable"
     reads_metadata: ClassVar[bool] = False
+    reads_pods: ClassVar[bool] = False
 
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
-        rejected = snapshot.unschedulable[rows]
+        rejected = pick(snapshot.unschedulable, rows)
         if not rejected.any() or _tolerates_cordon(pod):
             return NodeVerdict(np.ones(len(rows), dtype=np.bool_))
         return NodeVerdict(~rejected, (NodeReason(rejected, "node(s) were unschedulable", resolvable=False),))
