@@ -27,6 +27,7 @@ class NodeAffinity:
 
     name: ClassVar[str] = "NodeAffinity"
     reads_metadata: ClassVar[bool] = False
+    reads_pods: ClassVar[bool] = False
 
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         feasible = meets_node_rules(pod, snapshot)[rows]

@@ -16,6 +16,7 @@ class NodeName:
 
     name: ClassVar[str] = "NodeName"
     reads_metadata: ClassVar[bool] = False
+    reads_pods: ClassVar[bool] = False
 
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         wanted = pod.spec.node_name

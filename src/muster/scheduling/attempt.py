@@ -31,7 +31,8 @@ class Attempt(Struct, frozen=True):
     of members tried without success, `group_texts` of groups of a tree that failed on their own account;
     every other member that stays is told `message`.  `shortfalls` has one entry for each shape that found no
     room: by their pods events are judged.  `missing` is how many members more must find room, 0 where that
-    cannot be said: members of several shapes may stand in each other's way.
+    cannot be said: members of several shapes may stand in each other's way.  `never`: why not even the empty
+    cluster has room, "" where it may have.
     """
 
     placements: tuple[tuple[Member, str], ...] = ()
@@ -40,6 +41,7 @@ class Attempt(Struct, frozen=True):
     own_texts: dict[PodKey, str] = {}
     group_texts: dict[GroupKey, str] = {}
     missing: int = 0
+    never: str = ""
     rejectors: frozenset[str] = frozenset()
     shortfalls: tuple[Shortfall, ...] = ()
 
@@ -59,8 +61,9 @@ def attempt(cast: Cast, snapshot: Snapshot, runner: Runner, *, rows: Int32 | Non
     if unsupported:
         return Attempt(reason=UNSCHEDULABLE, message=unsupported)
     trial = TreeTrial(runner)
+    rows = snapshot.live_rows() if rows is None else rows
     try:
-        outcome = trial.place_root(cast, Board(snapshot.fork()), snapshot.live_rows() if rows is None else rows)
+        outcome = trial.place_root(cast, Board(snapshot.fork()), rows)
     except PluginError as error:
         return _fail(cast, trial, error)
     return conclude(cast, snapshot, runner, outcome)

@@ -14,6 +14,7 @@ from muster.framework.groups import ObjectKey
 from muster.framework.runner import Runner
 from muster.placement.capacity import members_per_node
 from muster.scheduling.conditions import Conditions
+from muster.scheduling.hopeless import Hopes
 from muster.scheduling.inflight import InFlight
 from muster.scheduling.members import Cast, EntityKey, Members
 from muster.scheduling.metrics import Metrics
@@ -40,6 +41,7 @@ class Books:
         self.conditions = Conditions()
         self.speech = Speech()
         self.explanations = Explanations(runner)
+        self.hopes = Hopes(runner)
         self.searches = Searches()
         self.nominations = Nominations()
         self.victims: dict[str, Victim] = {}  # by uid: asked to leave, and not gone yet
@@ -58,8 +60,8 @@ class Books:
         """The cast of the tree that the entity is in."""
         return self.members.cast(self.members.root_of(entity))
 
-    def _copies_on(self, pod: Pod, node_name: str) -> int:
-        """How many copies of the pod the node has room for now, by its resources alone."""
+    def _copies_on(self, pod: Pod, node_name: str, is_empty: bool) -> int:
+        """How many copies of the pod the node has room for, now or if it were empty, by resources alone."""
         table = self.state.table
         row = table.row_of.get(node_name)
         if row is None:
@@ -67,7 +69,9 @@ class Books:
         amounts = pod_requests(pod)
         if any(amount and name not in table.axis.names for name, amount in amounts.items()):
             return 0
-        free = table.allocatable[row : row + 1] - table.requested[row : row + 1]
+        free = table.allocatable[row : row + 1]
+        if not is_empty:
+            free = free - table.requested[row : row + 1]
         return int(members_per_node(free, table.axis.row(amounts), table.live[row : row + 1])[0])
 
     def tell(self, event: ClusterEvent, now_s: float) -> None:

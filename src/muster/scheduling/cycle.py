@@ -5,6 +5,8 @@ In comes the head of the queue; out go bindings to ask for, or reasons.  Next: `
 
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from muster.base.errors import PluginError
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Change, Rejected
@@ -44,8 +46,9 @@ def run_cycle(books: Books, now_s: float) -> list[Effect]:
     # 3. validate, 4. leave out who is dying or assumed (they are no waiting members), 5. assign
     decision = attempt(cast, snapshot, books.runner)
     algorithm_s = stopwatch() - started_s
+    decision = _despair(books, entry, cast, snapshot, decision)
     # 5b. where greed has failed: is there a placement nevertheless?
-    searched = search(books, entry, cast, snapshot, decision, now_s)
+    searched = decision if decision.never else search(books, entry, cast, snapshot, decision, now_s)
     if not isinstance(searched, Attempt):
         return searched
     decision = searched
@@ -53,7 +56,7 @@ def run_cycle(books: Books, now_s: float) -> list[Effect]:
     effects = bind(books, decision.placements, entry.attempts, now_s)
     if decision.reason:
         rescued = Rescued()
-        if decision.reason == UNSCHEDULABLE:
+        if decision.reason == UNSCHEDULABLE and not decision.never:
             rescued = make_room(books, entry.key, cast, decision, snapshot, now_s)
         said = _explain(books, entry, cast, waiting, decision, snapshot, now_s)
         effects += _refuse(books, entry, cast, waiting, decision, said, rescued.text, now_s)
@@ -62,6 +65,17 @@ def run_cycle(books: Books, now_s: float) -> list[Effect]:
         effects += _leave(books, entry, cast, decision, now_s)
     _measure(books, entry, waiting, decision.reason, algorithm_s, stopwatch() - started_s)
     return effects
+
+
+def _despair(books: Books, entry: Entry, cast: Cast, snapshot: Snapshot, decision: Attempt) -> Attempt:
+    """Note where not even the empty cluster has room: then nobody need be asked for any."""
+    if decision.reason != UNSCHEDULABLE or any(shortfall.by_fields for shortfall in decision.shortfalls):
+        return decision
+    try:
+        never = books.hopes.why_never(entry.key, cast, snapshot)
+    except PluginError:  # on a member that was not tried
+        return decision
+    return replace(decision, never=never.text, missing=never.missing) if never.text else decision
 
 
 def _leave(books: Books, entry: Entry, cast: Cast, decision: Attempt, now_s: float) -> list[Effect]:
@@ -107,6 +121,7 @@ def _refuse(
         short_of=said.short_of,
         explained_s=said.at_s,
         missing=decision.missing,
+        never=bool(decision.never),
         shape=left[0].shape(
             metadata=books.runner.reads_metadata, labels=books.runner.labels_read(books.state.label_keys_read)
         ),
@@ -175,6 +190,9 @@ def _explain(
     The search for it is the costly part of a failed attempt.  It is made again when something else is short;
     when only others have come or gone, after ten seconds at the earliest.
     """
+    if decision.never and cast.group is not None:
+        own = [decision.message, *(shortfall.text for shortfall in decision.shortfalls[:1])]
+        return _Said("; ".join(filter(None, (decision.never, *own))), (), now_s)
     if decision.reason != UNSCHEDULABLE or not decision.shortfalls:
         return _Said(decision.message, (), now_s)
     if cast.group is None:

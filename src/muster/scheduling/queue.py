@@ -49,11 +49,11 @@ class QueueTimes(Struct, frozen=True):
 class Refusal(Struct, frozen=True):
     """Why an attempt failed: by which plugins, of whom, and what its users are told.
 
-    `plain` is the message without what preemption came to; `short_of`: the facts behind it, which was found at
-    `explained_s`.  `missing`: how
-    many members more would have to find room, where that is known exactly (members of one shape); 0 where
-    it is not. `error`: a contradiction or a refused call rather than lack of room.  Errors of one round
-    (the number of the attempt that led to them) count once, however many members they hit.
+    `plain` is the message without what preemption came to; `short_of`: the facts behind it, which was found
+    at `explained_s`.  `missing`: how many members more would have to find room, where that is known exactly
+    (members of one shape); 0 where it is not.  `never`: not even the empty cluster has room, so that nothing
+    but a node helps.  `error`: a contradiction or a refused call rather than lack of room.  Errors of one
+    round (the number of the attempt that led to them) count once, however many members they hit.
     """
 
     rejectors: frozenset[str]
@@ -66,6 +66,7 @@ class Refusal(Struct, frozen=True):
     member_count: int = 1
     missing: int = 0
     shape: ShapeKey = b""
+    never: bool = False
     error: bool = False
     error_round: int = 0
     retry_after_s: float = 0.0
@@ -110,8 +111,15 @@ class Entry:
         self.waits_for: dict[Change, tuple[HintRule, ...]] = {}
 
 
+_NODE_CHANGES = (
+    Change.NODE_ADDED,
+    Change.NODE_ALLOCATABLE_GREW,
+    Change.NODE_LABELS_CHANGED,
+    Change.NODE_TAINTS_CHANGED,
+)
 RulesOf = Callable[[str], tuple[HintRule, ...]]
-CopiesOn = Callable[[Pod, str], int]
+_Copies = dict[tuple[ShapeKey, bool], int]  # on the node of an event: of each shape, as it is or empty
+CopiesOn = Callable[[Pod, str, bool], int]  # of this pod on this node: as it is, or (True) empty
 
 
 class Queue:
@@ -205,7 +213,7 @@ class Queue:
             entry.errors = 0
             entry.failures += 1
             wait_s, capped = self._backoff_s(entry.failures, refusal.member_count)
-        rests = capped and not refusal.error
+        rests = (capped or refusal.never) and not refusal.error
         entry.refusal = refusal
         entry.gained = {}
         if rests:
@@ -219,7 +227,7 @@ class Queue:
         self._index(entry)
 
     def search(self, key: EntityKey, refusal: Refusal, *, until_s: float, now_s: float) -> None:
-        """Put an entity aside for which a placement is being searched; at `until_s` it is tried regardless."""
+        """Put an entity aside while a placement is searched for it; at `until_s` it is tried regardless."""
         entry = self._take(key, Place.SEARCHING, now_s, "Search")
         entry.refusal = refusal
         entry.gained = {}
@@ -264,7 +272,7 @@ class Queue:
         Only entities rejected by a plugin that names this change are asked, each once.  One that is `missing`
         several places waits until the nodes that changed could give so many.
         """
-        copies: dict[ShapeKey, int] = {}  # of each shape, on the node of the event
+        copies: _Copies = {}
         woken = [
             entry
             for entry in self._waiting_for.get(event.change, {}).values()
@@ -311,9 +319,7 @@ class Queue:
             self._waiting_for[change].pop(entry.key, None)
         entry.waits_for = {}
 
-    def _gives_enough(
-        self, entry: Entry, refusal: Refusal, event: ClusterEvent, copies: dict[ShapeKey, int]
-    ) -> bool:
+    def _gives_enough(self, entry: Entry, refusal: Refusal, event: ClusterEvent, copies: _Copies) -> bool:
         """Whether the nodes that changed since the refusal could take as many members as are missing.
 
         An upper bound, so that no change that helps is slept through: what fits on those nodes now, whether
@@ -322,9 +328,10 @@ class Queue:
         if refusal.missing == 0 or event.node is None:
             return refusal.missing == 0
         name = event.node.metadata.name
-        if refusal.shape not in copies:
-            copies[refusal.shape] = self._copies_on(refusal.rejected.pods[0], name)
-        entry.gained[name] = copies[refusal.shape]
+        asked = (refusal.shape, refusal.never)
+        if asked not in copies:
+            copies[asked] = self._copies_on(refusal.rejected.pods[0], name, refusal.never)
+        entry.gained[name] = copies[asked]
         return sum(entry.gained.values()) >= refusal.missing
 
     def _index(self, entry: Entry) -> None:
@@ -334,6 +341,8 @@ class Queue:
         for plugin in sorted(entry.refusal.rejectors):
             for rule in self._rules_of(plugin):
                 rules.setdefault(rule.change, []).append(rule)
+        if entry.refusal.never:
+            rules = {change: found for change, found in rules.items() if change in _NODE_CHANGES}
         entry.waits_for = {change: tuple(found) for change, found in rules.items()}
         for change in entry.waits_for:
             self._waiting_for.setdefault(change, {})[entry.key] = entry

@@ -9,7 +9,7 @@ leaves somebody out, it is tried again with minima before surplus: first as many
 few members as they need, then every other group's minimum, then everybody else.  Next: `attempt.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 
 import numpy as np
@@ -66,7 +66,9 @@ class TreeTrial:
             return self._refuse(cast, board, Status.unschedulable(_nowhere(group, board.fork, rows)))
         if placements.count == 1:
             outcome = self._place_in(cast, board, placements.rows_of(0), aim)
-            return outcome if placements.names[0] == "" else _in_words(cast, outcome, placements, 0)
+            if placements.names[0] == "":
+                return outcome
+            return _in_words(cast, outcome, placements, 0, self._runner.generators)
         if cast.is_composite:
             return self._try_each(cast, group, board, placements, placements, aim)
         return self._place_in_best(cast, group, board, placements, aim)
@@ -149,7 +151,7 @@ class TreeTrial:
         if not enough.any():
             nearest = int(np.argmax(room.takes))
             outcome = self._place_in(cast, board, placements.rows_of(nearest), aim)
-            return _in_words(cast, outcome, placements, nearest)
+            return _in_words(cast, outcome, placements, nearest, runner.generators)
         roomy = enough & (room.holds >= group.needed)  # others may come where members have ended
         enough = roomy if roomy.any() else enough
         candidates = placements.keep(enough)
@@ -181,7 +183,7 @@ class TreeTrial:
         if not fitting:
             index, outcome = max(failed, key=lambda pair: len(pair[1].board.all_placed()))
             name = candidates.names[index]
-            return _in_words(cast, outcome, everything, everything.names.index(name))
+            return _in_words(cast, outcome, everything, everything.names.index(name), self._runner.generators)
         index, outcome = fitting[int(np.argmax(self._score(cast, group, fitting, candidates)))]
         if aim is Aim.EVERYTHING:
             return outcome
@@ -236,11 +238,14 @@ def _nowhere(group: Group, snapshot: Snapshot, rows: Int32) -> str:
     return f"no feasible placements found: none of {nodes} the label {keys}"
 
 
-def _in_words(cast: Cast, outcome: Outcome, placements: Placements, nearest: int) -> Outcome:
+def _in_words(
+    cast: Cast, outcome: Outcome, placements: Placements, nearest: int, generators: Iterable[str]
+) -> Outcome:
     """Say on a refusal how many placements there are, and of which one the reason speaks."""
     if outcome.ok or outcome.is_error:
         return outcome
     name = placements.names[nearest]
+    outcome.findings.rejectors.update(generators)
     text = (
         f"0/{placements.count} placements are available, first placement status ({name}): "
         f"{outcome.status.message}"

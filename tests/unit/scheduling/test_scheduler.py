@@ -254,7 +254,7 @@ def test_room_given_back_by_the_end_of_a_stranger_is_counted_by_node() -> None:
 
 
 def test_backoff_grows_and_then_the_gang_rests_until_the_flush() -> None:
-    world = World().node("n1", cpu=2).group("g", 3).members("g", 0, 1, 2).run()
+    world = World().node("n1", cpu=3).pod("x", node="n1").group("g", 3).members("g", 0, 1, 2).run()
     attempts = [0.0]
     made = 1
     for _ in range(700):
