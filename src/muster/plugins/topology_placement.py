@@ -1,19 +1,28 @@
 """TopologyPlacement: all members of a group inside one domain of its topology key (KEP-5732)."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from muster.api.core import Pod
 from muster.base.arrays import Int32
 from muster.cluster.snapshot import Snapshot
+from muster.cluster.topology import LabelColumn
 from muster.framework.events import Change, HintRule
 from muster.framework.groups import Group
 from muster.framework.status import Status
 from muster.placement.domains import Placements, one_placement, partition
 
 _PREFIX = "cannot determine domain for already scheduled pods"
+
+
+class _Partition(NamedTuple):
+    """The placements of these rows by the label of this column."""
+
+    column: LabelColumn
+    rows: Int32
+    placements: Placements
 
 
 class TopologyPlacement:
@@ -26,11 +35,14 @@ class TopologyPlacement:
 
     name: ClassVar[str] = "TopologyPlacement"
 
+    def __init__(self) -> None:
+        self._known: dict[str, _Partition] = {}
+
     def placements(
         self, group: Group, snapshot: Snapshot, rows: Int32, *, pinned: Sequence[tuple[Pod, int]]
     ) -> Placements | Status:
         found = one_placement(rows)
-        for key in group.topology_keys:
+        for number, key in enumerate(group.topology_keys, start=1):
             column = snapshot.labels.column(key)
             inside = set(rows.tolist()) if pinned else set()
             domains: dict[str, None] = {}
@@ -43,11 +55,20 @@ class TopologyPlacement:
             if len(domains) > 1:
                 two = ", ".join(sorted(domains)[:2])
                 return Status.error(f"{_PREFIX}: more than 1 domain found for pod group: {two}")
-            found = partition(rows, column.ids[rows], column.values)
+            found = self._partition(key, column, rows)
             if domains:
                 found = found.keep(np.array([name in domains for name in found.names], dtype=np.bool_))
-            rows = found.all_rows()
+            if number < len(group.topology_keys):
+                rows = found.all_rows()
         return found
+
+    def _partition(self, key: str, column: LabelColumn, rows: Int32) -> Placements:
+        # Racks change seldom, and a decision asks three times: 0.4 ms for 5,000 nodes that are spent once.
+        known = self._known.get(key)
+        if known is None or known.column is not column or not np.array_equal(known.rows, rows):
+            known = _Partition(column, rows.copy(), partition(rows, column.ids[rows], column.values))
+            self._known[key] = known
+        return known.placements
 
     def hint_rules(self) -> tuple[HintRule, ...]:
         return (

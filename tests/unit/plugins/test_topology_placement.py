@@ -59,3 +59,18 @@ def test_a_member_outside_the_rows_of_the_parent_is_an_error() -> None:
     members = [(make_pod("g-0"), 0)]
     status = TopologyPlacement().placements(IN_RACKS, CLUSTER, CLUSTER.live_rows()[2:], pinned=members)
     assert isinstance(status, Status)
+
+
+def test_what_is_remembered_of_racks_is_what_would_be_found_anew() -> None:
+    """The slow twin: a plugin that has never been asked."""
+    plugin = TopologyPlacement()
+    moved = make_cluster().rack(1).rack(1, 1).node("bare").snapshot()
+    for snapshot in (CLUSTER, CLUSTER, moved, CLUSTER):
+        for rows in (snapshot.live_rows(), snapshot.live_rows()[1:], snapshot.live_rows()):
+            remembered = plugin.placements(IN_RACKS, snapshot, rows, pinned=())
+            anew = TopologyPlacement().placements(IN_RACKS, snapshot, rows, pinned=())
+            assert isinstance(remembered, Placements)
+            assert isinstance(anew, Placements)
+            assert remembered.names == anew.names
+            assert remembered.rows.tolist() == anew.rows.tolist()
+            assert remembered.bounds.tolist() == anew.bounds.tolist()

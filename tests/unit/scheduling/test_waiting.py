@@ -6,6 +6,7 @@ from tests.unit.scheduling.world import World, key_of
 from muster.api.meta import Condition
 from muster.framework.ports import PatchGroupStatus, PatchPodStatus, RecordEvent
 from muster.scheduling.conditions import WAITING
+from muster.scheduling.waiting import WAVE_BINDINGS
 
 
 def told_members(world: World) -> set[str]:
@@ -181,3 +182,19 @@ def test_lone_pods_are_told_by_their_filters_only() -> None:
     pod = replace(world.pods[key_of("p")])
     conditions = pod.status.conditions or []
     assert [condition.message for condition in conditions] == ["0/1 nodes are available: 1 Insufficient cpu."]
+
+
+def test_a_gang_whose_few_bindings_hang_says_so() -> None:
+    world = World().node("n1", cpu=400, pods=400).group("g", 2)
+    world.mute = True
+    world.members("g", 0, 1, cpu=1).run(5)
+    condition = waiting(world)
+    assert condition is not None
+    assert condition.reason == "Binding"
+
+
+def test_in_a_wave_of_bindings_nobody_is_told_that_it_waits_for_them() -> None:
+    world = World().node("n1", cpu=400, pods=400).group("g", WAVE_BINDINGS + 1)
+    world.mute = True
+    world.members("g", *range(WAVE_BINDINGS + 1), cpu=1).run(20)
+    assert world.of(PatchGroupStatus) == []
