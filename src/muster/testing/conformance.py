@@ -26,6 +26,7 @@ from muster.framework.points import (
     Hints,
     MemberCheck,
     NodeVerdict,
+    PackingRule,
     PlacementFeasible,
     PlacementGenerator,
     PlacementScore,
@@ -37,6 +38,7 @@ from muster.framework.points import (
 from muster.framework.status import Status
 from muster.placement.capacity import UNLIMITED
 from muster.placement.domains import Placements
+from muster.placement.packing import Packing, Problem, is_placement
 from muster.placement.shapes import shape_key
 from muster.testing.builders import make_cluster, make_gang, make_group, make_node, make_pod
 
@@ -254,6 +256,8 @@ def _check_node_wise(plugin: Any, pod: Pod, snapshot: Snapshot) -> None:
         _check_rows_changed(plugin, pod, snapshot, rows)
     if isinstance(plugin, Filter) and isinstance(plugin, Capacity):
         _check_capacity(plugin, plugin, pod, snapshot, rows)
+    if isinstance(plugin, Filter) and isinstance(plugin, PackingRule) and rows.size:
+        _check_packing(plugin, plugin, pod, snapshot, rows)
     if isinstance(plugin, Score):
         _check_score(plugin, pod, snapshot, rows)
     _promise(np.array_equal(before, snapshot.requested), plugin, "node-wise", "writes nothing")
@@ -328,6 +332,42 @@ def _check_capacity(plugin: Capacity, judge: Filter, pod: Pod, snapshot: Snapsho
             fits = bool(judge.filter(pod, fork, rows[index : index + 1]).feasible[0])
             _promise(fits == (copy < counts[index]), plugin, "capacity", "agrees with filter, copy by copy")
             fork.place(pod, row)
+
+
+def _check_packing(plugin: PackingRule, judge: Filter, pod: Pod, snapshot: Snapshot, rows: Int32) -> None:
+    """Who may share a node by the packing may by the filter, in one order of coming or another; nobody else."""
+    pods = (pod, make_pod("other", cpu=1, gpu=1, host_ports=[80], labels={"app": "other"}))
+    packing = plugin.packing(pods, snapshot, rows)
+    if packing is None:
+        return
+    right = packing.feasible.shape == (2, len(rows)) and packing.conflict.shape == (2, 2)
+    right = right and packing.room.shape == (len(rows), packing.need.shape[1])
+    _promise(right, plugin, "packing", "is of the shapes [S] and the rows [K] asked about")
+    _promise(np.array_equal(packing.conflict, packing.conflict.T), plugin, "packing", "excludes both ways")
+    for index, row in enumerate(rows.tolist()):
+        for chosen in ((0,), (1,), (0, 1), (0, 0)):
+            stated = _allows(packing, index, chosen)
+            orders = (chosen, chosen[::-1])
+            fits = any(_fit_in_turn(judge, [pods[i] for i in order], snapshot, row) for order in orders)
+            _promise(stated == fits, plugin, "packing", "agrees with filter, member by member")
+
+
+def _allows(packing: Packing, index: int, chosen: Sequence[int]) -> bool:
+    """Whether the packing lets members of these shapes share the node."""
+    node = slice(index, index + 1)
+    here = Packing(packing.room[node], packing.need, packing.conflict, packing.feasible[:, node])
+    counts = np.array([[chosen.count(0)], [chosen.count(1)]], dtype=np.int64)
+    problem = Problem(here, counts[:, 0], len(chosen), (np.zeros(1, dtype=np.int64),), is_exact=True)
+    return is_placement(problem, counts)
+
+
+def _fit_in_turn(judge: Filter, pods: Sequence[Pod], snapshot: Snapshot, row: int) -> bool:
+    fork = snapshot.fork()
+    for pod in pods:
+        if not judge.filter(pod, fork, np.array([row], dtype=np.int32)).feasible[0]:
+            return False
+        fork.place(pod, row)
+    return True
 
 
 def _check_score(plugin: Score, pod: Pod, snapshot: Snapshot, rows: Int32) -> None:

@@ -198,6 +198,37 @@ class Confused:
         return None
 
 
+class Odd:
+    """A filter that changes its mind with assignments and cannot state how."""
+
+    name: ClassVar[str] = "Odd"
+    changes = True
+
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+        even = rows % 2 == 0
+        return NodeVerdict(even, (NodeReason(~even, "odd"),))
+
+    def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
+        return np.array([row] if self.changes else [], dtype=np.int32)
+
+
+def test_a_filter_that_changes_and_cannot_state_itself_is_left_out_of_the_packing() -> None:
+    runner = Runner([Weighted(PrioritySort()), Weighted(NodeResourcesFit()), Weighted(Odd())])
+    packing, is_exact = runner.packing([POD], SNAPSHOT, ROWS)
+    assert not is_exact
+    assert packing.feasible.all()
+
+
+def test_a_filter_that_never_changes_is_stated_by_its_mask() -> None:
+    odd = Odd()
+    odd.changes = False
+    runner = Runner([Weighted(PrioritySort()), Weighted(NodeResourcesFit()), Weighted(odd)])
+    packing, is_exact = runner.packing([POD], SNAPSHOT, ROWS)
+    assert is_exact
+    assert packing.feasible.tolist() == [(ROWS % 2 == 0).tolist()]
+    assert packing.room.shape[0] == len(ROWS)
+
+
 def test_a_hint_that_raises_counts_as_one_that_helps() -> None:
     (rule,) = Runner([Weighted(Confused())]).rules_of("Confused")
     assert rule.helps is not None

@@ -278,6 +278,22 @@ def test_a_node_without_the_label_does_not_wake_who_must_be_near() -> None:
         assert helps(rejected, ClusterEvent(Change.NODE_ADDED, node=node)) is hint
 
 
+def test_members_that_keep_away_from_each_other_on_nodes_exclude_each_other() -> None:
+    snapshot = make_cluster().nodes(2).snapshot()
+    pods = [make_pod("a", labels={"app": "x"}), make_pod("b", affinity=apart(term(HOST)))]
+    packing = InterPodAffinity().packing(pods, snapshot, snapshot.live_rows())
+    assert packing is not None
+    assert packing.conflict.tolist() == [[False, True], [True, False]]
+
+
+def test_rules_over_whole_domains_and_needs_of_members_cannot_be_stated() -> None:
+    snapshot = make_cluster().nodes(2, labels={ZONE: "z"}).snapshot()
+    mate = make_pod("a", labels={"app": "x"})
+    for affinity in (apart(term(ZONE)), near(term(HOST))):
+        pods = [mate, make_pod("b", affinity=affinity)]
+        assert InterPodAffinity().packing(pods, snapshot, snapshot.live_rows()) is None
+
+
 def test_one_preferred_pod_of_the_heaviest_weight_scores_90_and_one_to_avoid_10() -> None:
     cluster = (
         make_cluster()

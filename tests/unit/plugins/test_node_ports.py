@@ -58,6 +58,15 @@ def test_only_pods_that_share_a_port_change_each_others_rows() -> None:
     assert np.array_equal(NodePorts().rows_changed(web, 1, other, snapshot), np.array([], dtype=np.int32))
 
 
+def test_members_that_want_one_port_exclude_each_other() -> None:
+    snapshot = make_cluster().node("n1").node("n2").running("old", "n1", host_ports=[80]).snapshot()
+    pods = [make_pod("web", host_ports=[80]), make_pod("api", host_ports=[80, 81]), make_pod("job")]
+    packing = NodePorts().packing(pods, snapshot, snapshot.live_rows())
+    assert packing is not None
+    assert packing.conflict.tolist() == [[True, True, False], [True, True, False], [False, False, False]]
+    assert packing.feasible.tolist() == [[False, True], [False, True], [True, True]]
+
+
 def test_a_pod_that_frees_a_wanted_port_wakes() -> None:
     rules = {rule.change: rule for rule in NodePorts().hint_rules()}
     helps = rules[Change.POD_FREED].helps

@@ -116,6 +116,17 @@ def test_a_node_that_could_hold_a_waiting_pod_wakes(change: Change) -> None:
     assert helps(rejected, ClusterEvent(change, node=make_node(cpu=8, gpu=1))) is Hint.QUEUE
 
 
+def test_members_are_packed_by_what_they_ask_for_and_what_is_free() -> None:
+    snapshot = make_cluster().node("n1", cpu=4, gpu=2).running("old", "n1", cpu=1).snapshot()
+    pods = [make_pod("a", cpu=2), make_pod("b", gpu=1), make_pod("c", requests={"example.com/none": 1})]
+    packing = NodeResourcesFit().packing(pods, snapshot, snapshot.live_rows())
+    assert packing is not None
+    cpu = snapshot.axis.column_of("cpu")
+    assert packing.room[:, cpu].tolist() == [3000]
+    assert packing.need[:, cpu].tolist() == [2000, 0, 0]
+    assert packing.feasible.tolist() == [[True], [True], [False]]
+
+
 def test_room_freed_on_a_node_not_told_wakes() -> None:
     rules = {rule.change: rule for rule in NodeResourcesFit().hint_rules()}
     helps = rules[Change.POD_FREED].helps

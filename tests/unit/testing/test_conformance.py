@@ -1,9 +1,11 @@
 """check_plugin: every promise, broken on purpose once."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from muster.api.core import Pod
 from muster.base.arrays import Bool, Float64, Int32, Int64
@@ -12,6 +14,7 @@ from muster.framework.events import Change, HintRule
 from muster.framework.groups import Group, Subgroup, UnsupportedField
 from muster.framework.points import Entity, NodeReason, NodeVerdict
 from muster.framework.status import Status
+from muster.placement.packing import Packing, no_rule
 from muster.testing.builders import make_cluster, make_pod
 from muster.testing.conformance import check_plugin
 
@@ -36,6 +39,11 @@ class Sound:
 
     def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64:
         return self.few(snapshot, rows)
+
+    def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
+        room = self.few(snapshot, rows)[:, np.newaxis]
+        need = np.ones((len(pods), 1), dtype=np.int64)
+        return replace(no_rule(len(pods), len(rows)), room=room, need=need)
 
     def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
         return 50.0 * self.few(snapshot, rows)
@@ -119,6 +127,31 @@ class Undercounting(Sound):
         return np.zeros(len(rows), dtype=np.int64)
 
 
+class Overpacking(Sound):
+    def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
+        return no_rule(len(pods), len(rows))
+
+
+class Underpacking(Sound):
+    def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
+        alone = ~np.eye(len(pods), dtype=np.bool_)
+        return replace(no_rule(len(pods), len(rows)), conflict=alone)
+
+
+class OneSided(Sound):
+    def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
+        return replace(no_rule(len(pods), len(rows)), conflict=np.array([[False, True], [False, False]]))
+
+
+class Modest(Sound):
+    def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
+        return None
+
+
+def test_a_rule_that_cannot_be_stated_is_no_broken_promise() -> None:
+    check_plugin(Modest(), snapshots=[CROWDED])
+
+
 class TooProud(Sound):
     def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
         return np.full(len(rows), 101.0)
@@ -166,6 +199,9 @@ class Meddling(Sound):
         (Forgetful, "names every row whose answer changes"),
         (Overcounting, "agrees with filter, copy by copy"),
         (Undercounting, "agrees with filter, copy by copy"),
+        (Overpacking, "packing: agrees with filter, member by member"),
+        (Underpacking, "packing: agrees with filter, member by member"),
+        (OneSided, "excludes both ways"),
         (TooProud, "is between 0 and 100"),
         (NotANumber, "is between 0 and 100"),
         (Comparing, "a row's score is its own"),
