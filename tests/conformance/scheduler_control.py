@@ -50,6 +50,11 @@ class ProcessControl:
         """What the scheduler says, over all its starts."""
         return self._directory / "scheduler.log"
 
+    @property
+    def is_running(self) -> bool:
+        """Whether a process of it is there."""
+        return self._find_process() is not None
+
     def start(self) -> None:
         """Start it unless it runs, and wait until it is ready.  Raises ControlError."""
         if self._find_process() is None:

@@ -1,0 +1,193 @@
+"""Compare what the two schedulers made of one scenario: agreed, explained by a listed rule, or not explained.
+
+In come the outcomes; each result is first held against the rules (`oracle.py`), whoever's it is.  A rule of
+`EXPLANATIONS` explains only where the slow checker says that Muster is right; docs/beyond-stock.md tells
+users of each, and a test keeps both lists equal.  Next: `__main__.py` prints.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+from tests.differential import oracle
+from tests.differential.oracle import TooLarge, broken_rules, cheapest_victims, counts_of, find_placement
+from tests.differential.play import Outcome, Step
+from tests.differential.rules import Cluster, Placed
+from tests.differential.scenario import Arrival, Scenario, priority_of
+
+EXPLANATIONS = {
+    "greedy-order": "the members fit, but not in the order in which stock tries them",
+    "siblings-starve": "the groups of a tree fit, but stock lets an early one take what a later one needs",
+    "victims-after-place": "stock chooses the place first and its victims after it",
+    "places-differ": "earlier results or ties differ, and each answer is right for its own cluster",
+    "stock-waits": "stock had not yet decided within the time of the scenario",
+}
+
+
+class Finding(Struct, frozen=True):
+    """One difference: the rule that explains it, or none and what is wrong."""
+
+    seed: int
+    step: int
+    rule: str | None
+    text: str
+
+
+class Result(Struct, frozen=True):
+    """What one scheduler did in one step: the cluster before it, and what came of it."""
+
+    before: Cluster
+    bound: dict[str, str]  # pods of this step's arrivals → node
+    victims: set[str]
+    settled: bool
+
+    def counts(self, arrival: Arrival) -> dict[str, int]:
+        return dict(counts_of(arrival, self.bound))
+
+
+def judge(scenario: Scenario, stock: Outcome, muster: Outcome) -> list[Finding]:
+    """All differences between the two, and every rule that either broke."""
+    findings = []
+    pairs = zip(results_of(scenario, stock), results_of(scenario, muster), strict=True)
+    for number, (theirs, ours) in enumerate(pairs):
+        told = [("stock", theirs), ("muster", ours)]
+        wrong = [f"{who}: {text}" for who, result in told for text in broken(scenario, number, result)]
+        found = [(None, text) for text in wrong]
+        if not found and scenario.kind != "rush":
+            found = list(_differences(scenario, scenario.arrivals[number], theirs, ours))
+        findings.extend(Finding(scenario.seed, number, rule, text) for rule, text in found)
+    return findings
+
+
+def broken(scenario: Scenario, number: int, result: Result) -> Iterator[str]:
+    """What no scheduler may do, whatever the other did."""
+    arrivals = scenario.steps[number]
+    for arrival in arrivals:
+        mine = {short["pod"] for short in arrival.pods}
+        others = [
+            Placed(short, result.bound[short["pod"]])
+            for other in arrivals
+            if other is not arrival
+            for short in other.pods
+            if short["pod"] in result.bound
+        ]
+        if scenario.kind == "rush":
+            yield from oracle.broken_groups(result.before, arrival, result.bound)
+        else:
+            bound = {name: node for name, node in result.bound.items() if name in mine}
+            before = result.before.with_pods(others)
+            yield from broken_rules(before, arrival, bound, result.victims)
+            yield from _needless_victims(scenario, arrival, result)
+    if scenario.kind == "rush":
+        yield from oracle.broken_totals(result.before.without(result.victims), arrivals, result.bound)
+
+
+def _needless_victims(scenario: Scenario, arrival: Arrival, result: Result) -> Iterator[str]:
+    """Victims that are not weaker, units torn, or nothing placed for them."""
+    gone = [entry.pod for entry in result.before.placed if entry.pod["pod"] in result.victims]
+    if stronger := [pod["pod"] for pod in gone if priority_of(pod) >= arrival.priority]:
+        yield f"evicted {stronger}, which are not weaker"
+    if gone and not result.bound:
+        yield f"evicted {sorted(result.victims)} and placed nothing"
+    for _, unit in oracle.units_below(scenario, result.before, arrival.priority):
+        if len(unit) > 1 and 0 < len(unit & result.victims) < len(unit):
+            yield f"of the group {sorted(unit)} only {sorted(unit & result.victims)} were evicted"
+
+
+def _differences(
+    scenario: Scenario, arrival: Arrival, theirs: Result, ours: Result
+) -> Iterator[tuple[str | None, str]]:
+    """How the verdicts differ, each with the rule that explains it."""
+    if not ours.settled:
+        yield None, f"muster did not come to rest with {arrival.name}"
+    if theirs.counts(arrival) != ours.counts(arrival):
+        texts = [
+            f"{who} bound {_show(arrival, result)}" for who, result in (("stock", theirs), ("muster", ours))
+        ]
+        yield _explain_counts(scenario, arrival, theirs, ours), "; ".join(texts)
+    elif (price_of(theirs), price_of(ours)) != ((0, 0), (0, 0)) and price_of(theirs) != price_of(ours):
+        text = f"stock evicted {sorted(theirs.victims)}, muster {sorted(ours.victims)}"
+        yield _explain_victims(theirs, ours), f"{arrival.name}: {text}"
+
+
+def _explain_counts(scenario: Scenario, arrival: Arrival, theirs: Result, ours: Result) -> str | None:
+    if not theirs.settled:
+        return "stock-waits"
+    more = sum(ours.counts(arrival).values()) > sum(theirs.counts(arrival).values())
+    if not theirs.bound and ours.bound:
+        if ours.victims:
+            return "victims-after-place" if _same(theirs, ours) else "places-differ"
+        if _same(theirs, ours) or _fits(theirs.before, arrival):
+            return "siblings-starve" if arrival.kind == "tree" else "greedy-order"
+        return "places-differ"
+    if theirs.bound and ours.bound:
+        if more:
+            return "siblings-starve" if arrival.kind == "tree" else "greedy-order"
+        return None
+    if not _same(theirs, ours) and theirs.bound and _is_hopeless(scenario, arrival, ours.before):
+        return "places-differ"
+    return None
+
+
+def _explain_victims(theirs: Result, ours: Result) -> str | None:
+    (their_highest, their_count), (our_highest, our_count) = price_of(theirs), price_of(ours)
+    if not _same(theirs, ours):
+        return "places-differ"
+    if our_count <= their_count and our_highest <= their_highest:
+        return "victims-after-place"
+    return None
+
+
+def price_of(result: Result) -> tuple[int, int]:
+    """(highest priority, number) of the victims."""
+    gone = [priority_of(entry.pod) for entry in result.before.placed if entry.pod["pod"] in result.victims]
+    return max(gone, default=0), len(gone)
+
+
+def _same(theirs: Result, ours: Result) -> bool:
+    """Whether both stood before the same cluster."""
+    first, second = (
+        sorted((entry.pod["pod"], entry.node) for entry in one.before.placed) for one in (theirs, ours)
+    )
+    return first == second
+
+
+def _fits(cluster: Cluster, arrival: Arrival) -> bool:
+    try:
+        return find_placement(cluster, arrival) is not None
+    except TooLarge:
+        return False
+
+
+def _is_hopeless(scenario: Scenario, arrival: Arrival, cluster: Cluster) -> bool:
+    """Whether there is no placement, with whatever victims."""
+    try:
+        if find_placement(cluster, arrival) is not None:
+            return False
+        return cheapest_victims(scenario, cluster, arrival) is None
+    except TooLarge:
+        return False
+
+
+def results_of(scenario: Scenario, outcome: Outcome) -> Iterator[Result]:
+    """Each step as (before, what came of it)."""
+    shorts = {short["pod"]: short for short in scenario.running}
+    shorts |= {short["pod"]: short for arrival in scenario.arrivals for short in arrival.pods}
+    places = {short["pod"]: short["node"] for short in scenario.running}
+    for number, step in enumerate(outcome.steps):
+        before = Cluster(scenario.nodes, [Placed(shorts[name], node) for name, node in places.items()])
+        yield _result(scenario, number, step, before, places)
+        places = step.places
+
+
+def _result(scenario: Scenario, number: int, step: Step, before: Cluster, places: dict[str, str]) -> Result:
+    arrived = {short["pod"] for arrival in scenario.steps[number] for short in arrival.pods}
+    bound = {name: node for name, node in step.places.items() if name in arrived}
+    return Result(before, bound, set(places) - set(step.places), step.settled)
+
+
+def _show(arrival: Arrival, result: Result) -> str:
+    counts = result.counts(arrival)
+    total = {name: sum(short.get("group") == name for short in arrival.pods) for name in arrival.leaves}
+    shown = ", ".join(f"{name} {counts.get(name, 0)}/{count}" for name, count in total.items())
+    shown = shown or ("it" if result.bound else "nothing")
+    return f"{shown} ({len(result.victims)} victims)" if result.victims else shown

@@ -1,0 +1,89 @@
+"""API objects of a scenario: its own namespace, and a pool of nodes that nobody else's pods can use.
+
+Many scenarios share one cluster.  Node names, topology keys and a pool label carry the seed, so that no rule
+of one reaches the nodes or pods of another.  Comes from `scenario.py`; next: `play.py`, which sends them.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from tests.conformance import manifests
+from tests.differential.scenario import PRIORITIES, Arrival, Scenario, Short
+
+POOL = "differential.test/pool"
+TOPOLOGY_KEYS = ("rack", "zone")
+CORE, STABLE, ALPHA = "/api/v1", "/apis/scheduling.k8s.io/v1beta1", "/apis/scheduling.k8s.io/v1alpha3"
+
+
+class Made(NamedTuple):
+    """A POST: collection and body."""
+
+    path: str
+    body: dict[str, Any]
+
+
+def namespace_of(scenario: Scenario) -> str:
+    return f"s{scenario.seed}"
+
+
+def node_name(scenario: Scenario, name: str) -> str:
+    return f"s{scenario.seed}-{name}"
+
+
+def priority_classes() -> Iterator[Made]:
+    """What all scenarios share."""
+    for name, value in PRIORITIES.items():
+        manifest = manifests.priority_class_manifest({"priorityClass": name, "value": value})
+        yield Made("/apis/scheduling.k8s.io/v1/priorityclasses", manifest)
+
+
+def cluster_objects(scenario: Scenario, scheduler: str) -> Iterator[Made]:
+    """Namespace, nodes, and what runs before anything arrives."""
+    name = namespace_of(scenario)
+    metadata = {"name": name, "labels": {"kubernetes.io/metadata.name": name}}
+    yield Made(f"{CORE}/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    for node, short in scenario.nodes.items():
+        manifest = manifests.node_manifest(node_name(scenario, node), _dress(short, scenario.seed))
+        manifest["metadata"]["labels"][POOL] = name
+        yield Made(f"{CORE}/nodes", manifest)
+    for group in scenario.running_groups:
+        yield _group(scenario, group)
+    for pod in scenario.running:
+        yield _pod(scenario, pod, scheduler)
+
+
+def arrival_objects(scenario: Scenario, arrival: Arrival, scheduler: str) -> Iterator[Made]:
+    """Pods first and the root last: nothing of it can be tried before all of it is there."""
+    for pod in arrival.pods:
+        yield _pod(scenario, pod, scheduler)
+    for group in arrival.groups:
+        yield _group(scenario, group)
+
+
+def _pod(scenario: Scenario, short: Short, scheduler: str) -> Made:
+    dressed = _dress(short, scenario.seed)
+    name = namespace_of(scenario)
+    dressed["nodeSelector"] = {**dressed.get("nodeSelector", {}), POOL: name}
+    if "node" in short:
+        dressed["node"] = node_name(scenario, short["node"])
+    manifest = manifests.pod_manifest(short["pod"], dressed, scheduler=scheduler)
+    return Made(f"{CORE}/namespaces/{name}/pods", manifest)
+
+
+def _group(scenario: Scenario, short: Short) -> Made:
+    dressed = _dress(short, scenario.seed)
+    spaces = f"namespaces/{namespace_of(scenario)}"
+    if "composite" in short:
+        return Made(f"{ALPHA}/{spaces}/compositepodgroups", manifests.composite_manifest(dressed))
+    if "parent" in short:
+        return Made(f"{ALPHA}/{spaces}/podgroups", manifests.group_manifest({**dressed, "alpha": True}))
+    return Made(f"{STABLE}/{spaces}/podgroups", manifests.group_manifest(dressed))
+
+
+def _dress(value: Any, seed: int) -> Any:
+    """The same with topology keys of this seed's own."""
+    if isinstance(value, dict):
+        return {_dress(key, seed): _dress(found, seed) for key, found in value.items()}
+    if isinstance(value, list):
+        return [_dress(found, seed) for found in value]
+    return f"s{seed}.differential.test/{value}" if value in TOPOLOGY_KEYS else value

@@ -1,0 +1,138 @@
+"""Play scenarios side by side on one cluster: make them step by step, note what became of them.
+
+The cluster is any `Stage`: a stock control plane with some scheduler (`stage.py`) or the whole product on
+virtual time.  A step has settled when every pod that arrived is bound or was told why not, nothing is
+promised to anybody, and nothing changed for a while.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct
+from tests.differential.objects import (
+    Made,
+    arrival_objects,
+    cluster_objects,
+    namespace_of,
+    node_name,
+    priority_classes,
+)
+from tests.differential.scenario import Scenario
+
+Key = tuple[str, str]  # namespace, name
+Pods = dict[Key, dict[str, Any]]
+SETTLED_S = 1.5  # nothing may change for so long
+PATIENCE_S = 25.0  # what has not settled by then is judged as it stands
+
+
+class Stage(Protocol):
+    """A cluster with a scheduler."""
+
+    scheduler: str
+
+    def make(self, batches: Iterable[Sequence[Made]]) -> None:
+        """Send the objects of each batch in order; batches may overlap."""
+        ...
+
+    def pods(self) -> Pods:
+        """Every pod as it is now."""
+        ...
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until some pod changes, True, or the time is over, False."""
+        ...
+
+    def now_s(self) -> float: ...
+
+
+class Step(Struct, frozen=True):
+    """Where the pods of a scenario are after a step, and whether all had come to rest."""
+
+    places: dict[str, str]  # pod → node, of every pod that is bound
+    settled: bool
+    said: dict[str, str]  # pod → what it was told, of those that are not
+
+
+class Outcome(Struct, frozen=True):
+    """One scenario on one cluster, a `Step` for each of its steps."""
+
+    seed: int
+    steps: list[Step]
+
+
+def play(stage: Stage, scenarios: Sequence[Scenario]) -> list[Outcome]:
+    """Play them at the same time; an outcome for each, in their order."""
+    stage.make([list(cluster_objects(scenario, stage.scheduler)) for scenario in scenarios])
+    notes: dict[int, list[Step]] = {scenario.seed: [] for scenario in scenarios}
+    for number in range(max(len(scenario.steps) for scenario in scenarios)):
+        playing = [scenario for scenario in scenarios if number < len(scenario.steps)]
+        stage.make(
+            [
+                [
+                    made
+                    for arrival in scenario.steps[number]
+                    for made in arrival_objects(scenario, arrival, stage.scheduler)
+                ]
+                for scenario in playing
+            ]
+        )
+        moving = _wait_for_rest(stage, playing, number)
+        pods = stage.pods()
+        for scenario in playing:
+            notes[scenario.seed].append(_note(scenario, pods, settled=scenario.seed not in moving))
+    return [Outcome(seed, steps) for seed, steps in notes.items()]
+
+
+def make_shared(stage: Stage) -> None:
+    """What must be there before the first scenario."""
+    stage.make([list(priority_classes())])
+
+
+def _wait_for_rest(stage: Stage, scenarios: list[Scenario], number: int) -> set[int]:
+    """Wait until all have settled; gives the seeds of those that did not in time."""
+    until_s = stage.now_s() + PATIENCE_S
+    while True:
+        moving = {scenario.seed for scenario in scenarios if _moves(scenario, stage.pods(), number)}
+        left_s = until_s - stage.now_s()
+        if left_s <= 0 or (not moving and not stage.wait(min(SETTLED_S, left_s))):
+            return moving
+        if moving:
+            stage.wait(left_s)
+
+
+def _moves(scenario: Scenario, pods: Pods, number: int) -> bool:
+    """Whether some pod that has arrived so far still waits for an answer."""
+    arrived = [arrival for step in scenario.steps[: number + 1] for arrival in step]
+    for arrival in arrived:
+        for short in arrival.pods:
+            pod = pods.get((namespace_of(scenario), short["pod"]))
+            if pod is not None and not _rests(pod):
+                return True
+    return False
+
+
+def _rests(pod: dict[str, Any]) -> bool:
+    if pod["spec"].get("nodeName"):
+        return True
+    status = pod.get("status", {})
+    return bool(_told(pod)) and not status.get("nominatedNodeName")
+
+
+def _told(pod: dict[str, Any]) -> str:
+    conditions = pod.get("status", {}).get("conditions") or []
+    found: str = next(
+        (entry.get("message", "") for entry in conditions if entry["type"] == "PodScheduled"), ""
+    )
+    return found
+
+
+def _note(scenario: Scenario, pods: Pods, *, settled: bool) -> Step:
+    plain = {node_name(scenario, name): name for name in scenario.nodes}
+    mine = {name: pod for (space, name), pod in pods.items() if space == namespace_of(scenario)}
+    places = {
+        name: plain[pod["spec"]["nodeName"]]
+        for name, pod in mine.items()
+        if pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]
+    }
+    said = {name: _told(pod) for name, pod in mine.items() if name not in places}
+    return Step(places, settled, said)

@@ -1,0 +1,66 @@
+"""Muster alone against the slow checker: thousands of seeds in this process, where stock is too slow.
+
+A placement that exists must be found, without a victim where none is needed, and with weaker ones gone where
+that helps.  Comes from `__main__.py --in-process`; `judge.py` says which rules a result broke.
+"""
+
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.differential.judge import Finding, Result, broken, price_of, results_of
+from tests.differential.oracle import TooLarge, cheapest_victims, find_placement
+from tests.differential.play import make_shared, play
+from tests.differential.scenario import Arrival, Scenario
+from tests.differential.stage import SimulatedStage
+
+
+def check_promises(scenario: Scenario) -> list[Finding]:
+    """Play the scenario in simulation; everything that a user could complain of."""
+    stage = SimulatedStage()
+    make_shared(stage)
+    try:
+        (outcome,) = play(stage, [scenario])
+    except Exception as error:  # noqa: BLE001  whatever it is, it is what this looks for
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+        return [Finding(scenario.seed, 0, None, text)]
+    findings = []
+    for number, result in enumerate(results_of(scenario, outcome)):
+        texts = list(broken(scenario, number, result))
+        if not texts and scenario.kind != "rush":
+            texts = list(_complaints(scenario, scenario.arrivals[number], result))
+        findings.extend(Finding(scenario.seed, number, None, text) for text in texts)
+    return findings
+
+
+def _complaints(scenario: Scenario, arrival: Arrival, result: Result) -> Iterator[str]:
+    if not result.settled:
+        yield f"{arrival.name} did not come to rest"
+    try:
+        place = find_placement(result.before, arrival)
+        if place is not None and not result.bound:
+            yield f"{arrival.name} is not placed, but fits: {place}"
+        if place is None and arrival_needs_all(arrival):
+            yield from _complaints_of_victims(scenario, arrival, result)
+    except TooLarge:
+        return
+
+
+def _complaints_of_victims(scenario: Scenario, arrival: Arrival, result: Result) -> Iterator[str]:
+    """Whether the victims are none that could have been spared, where every set of them can be tried."""
+    best = cheapest_victims(scenario, result.before, arrival)
+    if best is not None and not result.bound:
+        yield f"{arrival.name} is not placed, but {best[1]} victims of at most {best[0]} would make room"
+    if best is not None and result.bound and price_of(result) > best:
+        highest, count = price_of(result)
+        yield f"{arrival.name} cost {count} victims of at most {highest}, {best[1]} of {best[0]} would do"
+
+
+def arrival_needs_all(arrival: Arrival) -> bool:
+    """Whether every pod of it is needed, so that no victim is for a surplus member."""
+    members = [short.get("group") for short in arrival.pods]
+    whole = all(group.get("gang", 1) == members.count(name) for name, group in arrival.leaves.items())
+    if arrival.kind == "tree":
+        return whole and arrival.root.get("gang", 1) == len(arrival.leaves)
+    return whole

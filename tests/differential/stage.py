@@ -1,0 +1,184 @@
+"""The clusters that scenarios are played on: stock ones with a scheduler, or the product on virtual time.
+
+`stock_stage` and `muster_stage` start etcd and kube-apiserver 1.37.2 each with one scheduler and watch its
+pods; `SimulatedStage` needs neither sockets nor time.  Next: `__main__.py`.
+"""
+
+import http.client
+import json
+import ssl
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tests.conformance.forms import control_of, find_free_port
+from tests.conformance.https import HttpsTransport
+from tests.conformance.server import Api
+from tests.conformance.simulation import Pace, SimulatedCluster
+from tests.controlplane.start import PORT_OFFSETS, ControlPlane, StartError
+from tests.differential.objects import Made
+from tests.differential.play import Pods
+
+WRITERS = 6
+WATCH = (
+    "/api/v1/pods?watch=true&allowWatchBookmarks=true"
+    "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+)
+
+
+class WatchedStage:
+    """A real API server; pods are known from a watch on a thread of its own."""
+
+    def __init__(self, kubeconfig: Path, scheduler: str, is_alive: Callable[[], bool]) -> None:
+        self.scheduler = scheduler
+        self._is_alive = is_alive
+        self._kubeconfig = kubeconfig
+        self._local = threading.local()
+        self._pool = ThreadPoolExecutor(WRITERS)
+        self._pods: Pods = {}
+        self._changed = threading.Condition()
+        self._count = 0
+        self._seen = 0
+        self._stopped = False
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def close(self) -> None:
+        self._stopped = True
+        self._pool.shutdown(cancel_futures=True)
+
+    def now_s(self) -> float:
+        return time.monotonic()
+
+    def make(self, batches: Iterable[Sequence[Made]]) -> None:
+        if not self._is_alive():
+            raise StartError(f"the scheduler {self.scheduler} has ended by itself")
+        list(self._pool.map(self._make_batch, batches))
+
+    def pods(self) -> Pods:
+        with self._changed:
+            self._seen = self._count
+            return dict(self._pods)
+
+    def wait(self, timeout_s: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: self._count > self._seen, timeout_s)
+
+    def delete_everything(self, namespaces: Iterable[str]) -> None:
+        """Remove pods and nodes; groups stay, nobody asks for them again."""
+        options = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
+        paths = [f"/api/v1/namespaces/{name}/pods" for name in namespaces]
+        list(self._pool.map(lambda path: self._api().call("DELETE", path, options), paths))
+        self._api().call("DELETE", "/api/v1/nodes", options)
+
+    def _make_batch(self, batch: Sequence[Made]) -> None:
+        api = self._api()
+        for made in batch:
+            api.must("POST", made.path, made.body)
+
+    def _api(self) -> Api:
+        if not hasattr(self._local, "api"):
+            self._local.api = Api(HttpsTransport(self._kubeconfig))
+        api: Api = self._local.api
+        return api
+
+    # ── the watch ────────────────────────────────────────────────────────────────────────────────
+
+    def _watch(self) -> None:
+        """Follow the pods; a stream that ends is begun anew."""
+        while not self._stopped:
+            with self._changed:
+                self._pods.clear()
+            for event in self._events():
+                self._apply(event)
+
+    def _events(self) -> Iterator[dict[str, Any]]:
+        config = yaml.safe_load(self._kubeconfig.read_text())
+        address = urllib.parse.urlsplit(config["clusters"][0]["cluster"]["server"])
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        connection = http.client.HTTPSConnection(address.hostname or "", address.port, context=context)
+        try:
+            token = config["users"][0]["user"]["token"]
+            connection.request("GET", WATCH, headers={"Authorization": f"Bearer {token}"})
+            yield from map(json.loads, connection.getresponse())
+        except (OSError, http.client.HTTPException):
+            time.sleep(0.2)  # the server is gone or not there yet
+        finally:
+            connection.close()
+
+    def _apply(self, event: dict[str, Any]) -> None:
+        metadata = event["object"].get("metadata", {})
+        key = (metadata.get("namespace", ""), metadata.get("name", ""))
+        with self._changed:
+            if event["type"] == "DELETED":
+                self._pods.pop(key, None)
+            elif event["type"] in ("ADDED", "MODIFIED"):
+                self._pods[key] = event["object"]
+            else:
+                return
+            self._count += 1
+            self._changed.notify_all()
+
+
+@contextmanager
+def stock_stage(directory: Path) -> Iterator[WatchedStage]:
+    """A control plane with kube-scheduler.  Raises BuildError, StartError."""
+    plane = ControlPlane(directory, find_free_port(PORT_OFFSETS), scheduler=True)
+    with plane:
+        stage = WatchedStage(plane.kubeconfig, "default-scheduler", lambda: plane.dead() is None)
+        try:
+            yield stage
+        finally:
+            stage.close()
+
+
+@contextmanager
+def muster_stage(directory: Path) -> Iterator[WatchedStage]:
+    """A control plane with `muster run`.  Raises BuildError, StartError, ControlError."""
+    plane = ControlPlane(directory / "plane", find_free_port(PORT_OFFSETS))
+    with plane:
+        control = control_of(directory / "muster", plane.kubeconfig)
+        control.start()
+        stage = WatchedStage(plane.kubeconfig, "muster", lambda: control.is_running)
+        try:
+            yield stage
+        finally:
+            stage.close()
+            control.stop()
+
+
+class SimulatedStage:
+    """The whole product in this process on virtual time, for one scenario or a few."""
+
+    scheduler = "muster"
+
+    def __init__(self, seed: int = 1) -> None:
+        self._cluster = SimulatedCluster(seed=seed, pace=Pace(request_s=0.0))
+        self._api = Api(self._cluster)
+
+    def now_s(self) -> float:
+        return self._cluster.now_s()
+
+    def make(self, batches: Iterable[Sequence[Made]]) -> None:
+        for batch in batches:
+            for made in batch:
+                self._api.must("POST", made.path, made.body)
+        self._cluster.sleep(0.1)
+
+    def pods(self) -> Pods:
+        found = self._api.items("/api/v1/pods")
+        return {(pod["metadata"]["namespace"], pod["metadata"]["name"]): pod for pod in found}
+
+    def wait(self, timeout_s: float) -> bool:
+        before = self._fingerprint()
+        self._cluster.sleep(min(timeout_s, 1.0))
+        return self._fingerprint() != before
+
+    def _fingerprint(self) -> list[str]:
+        return sorted(pod["metadata"]["resourceVersion"] for pod in self._api.items("/api/v1/pods"))
