@@ -335,7 +335,7 @@ def _check_capacity(plugin: Capacity, judge: Filter, pod: Pod, snapshot: Snapsho
 
 
 def _check_packing(plugin: PackingRule, judge: Filter, pod: Pod, snapshot: Snapshot, rows: Int32) -> None:
-    """Who may share a node by the packing may by the filter, in one order of coming or another; nobody else."""
+    """Who may share a node by the packing may by the filter, in one order or another; nobody else."""
     pods = (pod, make_pod("other", cpu=1, gpu=1, host_ports=[80], labels={"app": "other"}))
     packing = plugin.packing(pods, snapshot, rows)
     if packing is None:
