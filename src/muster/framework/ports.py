@@ -213,12 +213,16 @@ class BindPod(Struct, frozen=True):
 class EvictPod(Struct, frozen=True):
     """Mark this very pod with the condition, then delete it with its own grace; no budget is asked.
 
+    `preemptor_kind` and `preemptor` say for whom (podgroup, compositepodgroup or pod).
+
     The performer answers with exactly one `EvictDone` or `EvictFailed`.
     """
 
     key: PodKey
     uid: str
     condition: Condition
+    preemptor_kind: str = ""
+    preemptor: ObjectKey = ObjectKey("", "")
 
 
 class PatchPodStatus(Struct, frozen=True):

@@ -291,11 +291,16 @@ class Runner:
         return keys if self._heeds_labels else frozenset()
 
     def usable(self, pod: Pod, snapshot: Snapshot) -> Bool:
-        """[N] live rows that pass every filter whose answer does not change with what is placed."""
+        """[N] live rows that pass every filter whose answer does not change with what is placed.
+
+        One that says it reads pods (`reads_pods` is True) is left out, whatever copies of this pod do.
+        """
         usable = snapshot.live.copy()
         rows = snapshot.live_rows()
         for plugin in self.filters:
-            if rows.size and self._changes_with_placing(plugin, pod, snapshot, rows):
+            if getattr(plugin, "reads_pods", False) or (
+                rows.size and self._changes_with_placing(plugin, pod, snapshot, rows)
+            ):
                 continue
             with _blamed(plugin.name, "filter", pod.metadata.name):
                 usable[rows] &= plugin.filter(pod, snapshot, rows).feasible

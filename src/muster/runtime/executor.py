@@ -1,8 +1,8 @@
 """Perform Effects over HTTP, many at once but one at a time per object; outcomes go back as Events.
 
-In come BindPod, EvictPod, PatchPodStatus, PatchGroupStatus and RecordEvent from `runtime/loop.py`; how each looks as a
-request is `assembly/requests.py`.  What is worth saying again is said again here, and only what is safe to
-say twice: a binding whose answer got lost is reported as unknown, never repeated blindly.
+In come BindPod, EvictPod, PatchPodStatus, PatchGroupStatus and RecordEvent from `runtime/loop.py`; how each
+looks as a request is `assembly/requests.py`.  What is worth saying again is said again here, and only what
+is safe to say twice: a binding whose answer got lost is reported as unknown, never repeated blindly.
 """
 
 import asyncio
@@ -253,7 +253,7 @@ class Executor:
                 self._post(EvictDone(effect.key, effect.uid, is_gone=True))
                 return
             self.counts.evict_failures += 1
-            log.warning("evicting %s: %s", effect.key, error)
+            log.warning("evicting %s for %s: %s", effect.key, effect.preemptor, error)
             retry_after_s = error.retry_after_s if isinstance(error, Unavailable) else None
             self._post(EvictFailed(effect.key, effect.uid, error.code, str(error), retry_after_s))
         else:

@@ -17,6 +17,7 @@ from muster.framework.runner import Runner
 from muster.scheduling.board import Board, Outcome
 from muster.scheduling.contradictions import find_contradiction, find_fault
 from muster.scheduling.members import Cast, Member
+from muster.scheduling.ranks import find_unranked, lay_by_rank
 from muster.scheduling.reasons import Shortfall
 from muster.scheduling.tree import TreeTrial
 
@@ -60,6 +61,9 @@ def attempt(cast: Cast, snapshot: Snapshot, runner: Runner, *, rows: Int32 | Non
     unsupported = _unsupported(cast)
     if unsupported:
         return Attempt(reason=UNSCHEDULABLE, message=unsupported)
+    unranked = find_unranked(cast)
+    if unranked:
+        return Attempt(reason=UNSCHEDULABLE, message=unranked)
     trial = TreeTrial(runner)
     rows = snapshot.live_rows() if rows is None else rows
     try:
@@ -102,7 +106,7 @@ def conclude(cast: Cast, snapshot: Snapshot, runner: Runner, outcome: Outcome) -
         return Attempt(
             reason=SCHEDULER_ERROR, message=outcome.status.message, rejectors=frozenset(findings.rejectors)
         )
-    found = outcome.board.all_placed() if outcome.ok else ()
+    found = lay_by_rank(cast, outcome.board, runner) if outcome.ok else ()
     return Attempt(
         placements=tuple((member, snapshot.node_names[row]) for member, row in found),
         reason="" if found else UNSCHEDULABLE,

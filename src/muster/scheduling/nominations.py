@@ -25,8 +25,8 @@ class Promised(NamedTuple):
 class _Nomination:
     """Where a pod is nominated ("" after we have taken it back, until the object says so).
 
-    `turn` orders promises; `is_ours`: we wrote it; `is_shown`: the object has it; `is_unwritten`: the write was
-    given up; `counts`: it holds room.
+    `turn` orders promises; `is_ours`: we wrote it; `is_shown`: the object has it; `is_unwritten`: the write
+    was given up; `counts`: it holds room.
     """
 
     __slots__ = ("counts", "is_ours", "is_shown", "is_unwritten", "key", "node_name", "turn")

@@ -312,7 +312,7 @@ def _carry_out(
             if is_new or uid not in books.victims:
                 books.victims[uid] = Victim(entity, key, told)
             if is_new:
-                effects.append(EvictPod(key, uid, _condition(pod, message, now_s)))
+                effects.append(EvictPod(key, uid, _condition(pod, message, now_s), *entity))
     return effects
 
 

@@ -113,12 +113,16 @@ def pod_spec(
     return spec
 
 
-def group_manifest(name: str, min_count: int | None, *, priority_class: str = "") -> Object:
-    """A PodGroup: a gang of this minCount, or basic."""
+def group_manifest(
+    name: str, min_count: int | None, *, priority_class: str = "", goes_whole: bool = False
+) -> Object:
+    """A PodGroup: a gang of this minCount, or basic; `goes_whole`: it is evicted whole or not at all."""
     policy: Object = {"basic": {}} if min_count is None else {"gang": {"minCount": min_count}}
     spec: Object = {"schedulingPolicy": policy}
     if priority_class:
         spec["priorityClassName"] = priority_class
+    if goes_whole:
+        spec["disruptionMode"] = {"all": {}}
     return {
         "apiVersion": "scheduling.k8s.io/v1beta1",
         "kind": "PodGroup",

@@ -32,6 +32,7 @@ REQUIRED = (
     "basic group placed in part",
     "lone pod placed",
     "lone pod waited, then placed",
+    "pod preempted",
     "pod succeeded",
     "pod failed",
     "pod deleted while waiting",

@@ -8,8 +8,10 @@ churn has no other rules.  Next: `run.py`.
 from collections.abc import Iterable
 
 from muster.api.core import Pod
+from muster.api.times import parse_seconds
 from muster.framework.groups import ObjectKey, PodKey
 from muster.framework.ports import Effect, Event, EvictDone, EvictFailed, EvictPod, PatchPodStatus, PodSeen
+from muster.scheduling.units import OVERDUE_S
 from muster.sim.told import Told, requests_of
 from muster.sim.view import Amounts, amount
 
@@ -23,8 +25,10 @@ class SoundEvictions:
 
     def __init__(self, told: Told) -> None:
         self.count = 0
+        self._now_s = 0.0
         self._told = told
         self._nominated: dict[str, str] = {}  # uid → node
+        self._just_nominated: set[str] = set()  # by this answer
         self._leaving: dict[Preemptor, dict[str, PodKey]] = {}  # asked to leave, by uid
         self._complaints: list[str] = []
 
@@ -40,15 +44,18 @@ class SoundEvictions:
 
     def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
         """Learn what is nominated, and judge what is evicted."""
+        self._now_s = now_s
         if isinstance(event, PodSeen) and event.pod.status.nominated_node_name:
             self._nominated.setdefault(event.pod.metadata.uid, event.pod.status.nominated_node_name)
         elif isinstance(event, EvictFailed) or (isinstance(event, EvictDone) and event.is_gone):
             for victims in self._leaving.values():
                 victims.pop(event.uid, None)
+        self._just_nominated.clear()
         evicted: dict[Preemptor, list[EvictPod]] = {}
         for effect in effects:
             if isinstance(effect, PatchPodStatus) and effect.nominated_node_name is not None:
                 self._nominated[effect.uid] = effect.nominated_node_name
+                self._just_nominated.add(effect.uid)
             elif isinstance(effect, EvictPod):
                 evicted.setdefault((effect.preemptor_kind, effect.preemptor), []).append(effect)
         for preemptor, evictions in evicted.items():
@@ -69,12 +76,14 @@ class SoundEvictions:
             self._complaints.append(f"{who} evicts a second time while the first victims are leaving")
         earlier.update({eviction.uid: eviction.key for eviction in evictions})
         seats = self._seats(preemptor)
+        if not self._fit(seats, []):  # some may be nominated from before, and not be meant any more
+            seats = [(pod, node) for pod, node in seats if pod.metadata.uid in self._just_nominated]
         if not seats or not self._fit(seats, []):
             self._complaints.append(f"{who} evicts {len(pods)} pods and does not fit then")
             return
-        self._judge_need(who, seats + self._promised(preemptor), pods)
+        self._judge_need(who, seats + self._promised(preemptor), pods, self._rank_of(preemptor))
 
-    def _judge_need(self, who: str, seats: list[tuple[Pod, str]], victims: list[Pod]) -> None:
+    def _judge_need(self, who: str, seats: list[tuple[Pod, str]], victims: list[Pod], rank: int) -> None:
         """Every unit must be in the way of a seat, and a group that goes whole must go whole."""
         units: dict[object, list[Pod]] = {}
         for pod in victims:
@@ -82,7 +91,7 @@ class SoundEvictions:
             whole = group is not None and group.disruption_mode == "all"
             units.setdefault(group.key if whole and group else pod.metadata.uid, []).append(pod)
         for unit, pods in units.items():
-            if self._fit(seats, pods):
+            if self._fit(seats, pods + self._not_counted_on(rank)):
                 self._complaints.append(f"{who} evicts {', '.join(map(_name_of, pods))} without need")
             if isinstance(unit, ObjectKey):
                 left = [
@@ -108,7 +117,7 @@ class SoundEvictions:
                 pod
                 for key, pod in self._told.pods.items()
                 if self._where(key, pod) == node_name
-                and not pod.is_terminating
+                and (pod in back or not pod.is_terminating)
                 and pod.metadata.uid not in asked
             ]
             for pod in here:
@@ -117,6 +126,18 @@ class SoundEvictions:
             if any(left < 0 for left in room.values()):
                 return False
         return True
+
+    def _not_counted_on(self, rank: int) -> list[Pod]:
+        """Pods that are leaving, but whose room a preemptor of this rank does not count on."""
+        return [
+            pod
+            for key, pod in self._told.pods.items()
+            if pod.is_terminating
+            and (
+                self._rank(key, pod) >= rank
+                or self._now_s > parse_seconds(pod.metadata.deletion_timestamp) + OVERDUE_S
+            )
+        ]
 
     def _seats(self, preemptor: Preemptor) -> list[tuple[Pod, str]]:
         kind, key = preemptor

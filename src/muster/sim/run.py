@@ -19,6 +19,7 @@ from muster.sim.checkers import (
     TrueStaysTrue,
 )
 from muster.sim.coverage import Coverage
+from muster.sim.evictions import SoundEvictions
 from muster.sim.faults import NO_FAULTS, Faults
 from muster.sim.loop import Checker, Simulation, Violation
 from muster.sim.report import Meter, Report
@@ -40,25 +41,27 @@ def run_seed(seed: int, scenario: str = "churn", *, until_event: int | None = No
     counts: Counter[str] = Counter()
     told = Told()
     whole = GangWhole(told)
+    evictions = SoundEvictions(told)
     world = ProductWorld(
         now_s=START_S,
         faults=faults,
         server_generator=streams[1],
         line_generator=streams[2],
-        observers=(told,),
+        observers=(told, evictions),
         count=lambda name: counts.update([name]),
     )
     meter = Meter(world.view)
     checkers: list[Checker] = [
         whole,
         RoomAsTold(told),
+        evictions,
         NothingForgotten(world, told),
         NoTornGangs(
             world.view,
             is_quiet=lambda: world.is_quiet and not faults.breaks_binds,
             ever_whole=whole.ever_whole,
         ),
-        TrueStaysTrue(world.view, least_needed=told.least_needed),
+        TrueStaysTrue(world.view, least_needed=told.least_needed, ever_bound=told.ever_bound),
         Coverage(world.view, counts),
         meter,
     ]
@@ -80,6 +83,7 @@ def run_seed(seed: int, scenario: str = "churn", *, until_event: int | None = No
         _play(world, simulation, scenario, streams[3], until_event)
     except Violation as found:
         violation = found
+    counts["pod preempted"] += evictions.count
     report = meter.report(
         seed=seed, scenario=scenario, steps=simulation.steps, counts=dict(sorted(counts.items()))
     )

@@ -155,7 +155,9 @@ class Churn:
         name = self._new_name(kind)
         priority_class = str(self._generator.choice(["", "", "low", "high"]))
         requests = self._requests()
-        manifest = group_manifest(name, min_count, priority_class=priority_class)
+        manifest = group_manifest(
+            name, min_count, priority_class=priority_class, goes_whole=self._strikes(0.3)
+        )
         spread_s = float(self._generator.choice([0.0, 0.0, 0.5, 10.0]))
         delay_s = float(self._generator.uniform(0, spread_s))
         self._simulation.post(partial(self._create, "group", manifest), delay_s=delay_s)

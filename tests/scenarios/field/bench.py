@@ -6,7 +6,10 @@ nothing of it is done unless the test says so (`accept`, `refuse`).
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from muster.api.core import Node, Pod
+from muster.api.times import format_seconds
 from muster.assembly.config import Config
 from muster.assembly.profiles import build
 from muster.framework.groups import Group, ObjectKey
@@ -16,6 +19,8 @@ from muster.framework.ports import (
     BindPod,
     Effect,
     Event,
+    EvictDone,
+    EvictPod,
     GroupSeen,
     NodeSeen,
     PatchGroupStatus,
@@ -41,6 +46,7 @@ class Bench:
         self.events: list[RecordEvent] = []
         self.pod_patches: list[PatchPodStatus] = []
         self.group_patches: list[PatchGroupStatus] = []
+        self.evictions: list[str] = []
         self._answered = 0
         self._wake_s: float | None = None
         self.feed(*seen)
@@ -78,6 +84,24 @@ class Bench:
                 self.feed(BindDone(bind.key, bind.uid, bind.node_name))
         return self
 
+    def obey(self, *, grace_s: float = 30.0) -> "Bench":
+        """Have everybody who was asked to leave begin to: deleted, and still there until `end`."""
+        for name in self.evictions:
+            pod = self.scheduler.state.pod(("default", name))
+            if pod is None or pod.is_terminating:
+                continue
+            due = format_seconds(self.now_s + grace_s)
+            version = str(int(pod.metadata.resource_version or "0") + 1)
+            leaving = replace(pod.metadata, deletion_timestamp=due, resource_version=version)
+            self.feed(EvictDone(ObjectKey("default", name), pod.metadata.uid))
+            self.feed(replace(pod, metadata=leaving))
+        return self
+
+    def end(self, name: str) -> "Bench":
+        """Have a pod be gone at last."""
+        pod = self.scheduler.state.pod(("default", name))
+        return self if pod is None else self.feed(gone(pod))
+
     # ── looking ──────────────────────────────────────────────────────────────────────────────────
 
     @property
@@ -113,6 +137,8 @@ class Bench:
             match effect:
                 case BindPod():
                     self.binds.append(effect)
+                case EvictPod(key):
+                    self.evictions.append(key.name)
                 case RecordEvent():
                     self.events.append(effect)
                 case PatchPodStatus():

@@ -8,12 +8,16 @@ import pytest
 from msgspec.structs import replace
 from tests.scenarios.field.bench import Bench, Seen, gone
 
+from muster.api.core import LabelSelector
+from muster.cluster.budgets import Budget
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import (
     BindDone,
     BindFailed,
+    EvictDone,
     GroupGone,
     NodeGone,
+    PdbSeen,
     PodGone,
     Synced,
     WriteFailed,
@@ -119,7 +123,8 @@ def test_run_and_deleted_pods_leave_no_trace_in_the_pod_count_b041() -> None:
 
 
 def test_a_thousand_abandoned_attempts_leave_the_room_as_it_was_b045() -> None:
-    bench = Bench(make_node("n1", cpu=3), make_group("g", 4), *make_gang("g", 4, cpu=1))
+    stays = make_pod("stays", node="n1", cpu=1)
+    bench = Bench(make_node("n1", cpu=4), stays, make_group("g", 4), *make_gang("g", 4, cpu=1))
     for number in range(1000):
         blocker = make_pod(f"blocker-{number}", node="n1", cpu=1)
         bench.feed(blocker, gone(blocker)).run()
@@ -279,3 +284,124 @@ def group_message(bench: Bench, name: str) -> str:
         if condition.type == "PodGroupInitiallyScheduled"
     ]
     return said[-1]
+
+
+# ── preemption ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_members_beyond_the_minimum_of_equal_standing_evict_nobody_b019() -> None:
+    bench = Bench(make_node("n1", cpu=40))
+    for name in ("a", "b"):
+        bench.feed(make_group(name, 1, priority=5), *make_gang(name, 5, cpu=7, priority=5)).run(1)
+    bench.accept().run(3600)
+    assert len(bench.binds) == 5
+    assert bench.evictions == []
+
+
+def test_whole_groups_of_equal_standing_evict_nobody_b020() -> None:
+    bench = Bench(*(make_node(f"n{number}", cpu=3) for number in range(4)))
+    for number in range(24):
+        group = make_group(f"g{number:02}", 1, priority=5, disruption_mode="all")
+        bench.feed(group, *make_gang(group.key.name, 1, cpu=1, priority=5)).run(1)
+    bench.accept().run(3600)
+    assert len(bench.placed) == 12
+    assert bench.evictions == []
+
+
+def test_a_preemptor_is_bound_though_no_event_wakes_it_b026() -> None:
+    low = make_pod("low-0", cpu=1, node="n1", group="low", priority=1, version="1")
+    bench = Bench(make_node("n1", cpu=1, version="1"), make_group("low", 1, priority=1), low)
+    bench.feed(make_group("high", 1, priority=10), *make_gang("high", 1, cpu=1, priority=10)).run(1)
+    assert bench.evictions == ["low-0"]
+    bench.obey().feed(make_node("n1", cpu=1, version="2", labels={"new": "label"})).run(1)
+    bench.scheduler.state.remove_pod(("default", "low-0"), "uid-low-0")  # nobody is told
+    bench.run(300)
+    assert bench.placed == {"high-0": "n1"}
+
+
+def test_one_victim_is_asked_to_leave_though_the_watch_is_late_b043() -> None:
+    lows = [make_pod(f"low-{number}", cpu=1, node="n1", priority=1) for number in range(2)]
+    bench = Bench(make_node("n1", cpu=2, version="1"), *lows)
+    bench.feed(make_group("high", 1, priority=10), *make_gang("high", 1, cpu=1, priority=10)).run(0.5)
+    for version in ("2", "3"):
+        bench.feed(make_node("n1", cpu=2, version=version, labels={"v": version})).run(2)
+    assert len(bench.evictions) == 1
+
+
+def test_victims_where_nobody_is_nominated_are_waited_for_too_b065() -> None:
+    bench = Bench(*(make_node(f"n{n}", cpu=1, labels={"rack": f"r{(n + 1) // 2}"}) for n in range(1, 5)))
+    for number, name in enumerate("abcd", start=1):
+        bench.feed(make_pod(name, cpu=1, node=f"n{number}", priority=1, labels={"x": "1"}, version="1"))
+    term = {"labelSelector": {"matchLabels": {"x": "1"}}, "topologyKey": "rack"}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    bench.feed(make_group("p", 1, priority=10), *make_gang("p", 1, cpu=1, priority=10, affinity=apart)).run(1)
+    assert sorted(bench.evictions) in (["a", "b"], ["c", "d"])
+    bench.obey(grace_s=60)
+    for version in range(2, 7):
+        bench.feed(make_node("n1", cpu=1, labels={"rack": "r1", "v": str(version)}, version=str(version)))
+        bench.run(8)
+    assert len(bench.evictions) == 2
+    first, second = bench.evictions
+    bench.end(first).run(5)
+    assert bench.placed == {}
+    assert len(bench.evictions) == 2
+    bench.end(second).run(30)
+    assert list(bench.placed) == ["p-0"]
+
+
+def test_no_second_wave_while_the_first_victims_are_leaving_b066() -> None:
+    bench = Bench(*(make_node(f"n{number}", cpu=1, version="1") for number in range(4)))
+    for number in range(4):
+        bench.feed(make_pod(f"low-{number}", cpu=1, node=f"n{number}", priority=1, version="1"))
+    bench.feed(make_group("p", 2, priority=10), *make_gang("p", 2, cpu=1, priority=10)).run(1)
+    bench.obey(grace_s=300)
+    for version in range(2, 7):
+        bench.feed(make_node("n0", cpu=1, version=str(version), labels={"v": str(version)})).run(20)
+    assert len(bench.evictions) == 2
+
+
+@pytest.mark.parametrize("first", ["a-0", "a-1"])
+def test_what_is_disrupted_already_uses_up_no_budget_in_any_order_b068(first: str) -> None:
+    selector = LabelSelector(match_labels={"app": "a"})
+    budget = Budget("default", "keep", selector=selector, allowed=1, disrupted=frozenset({"a-0"}))
+    bench = Bench(make_node("n1", cpu=1), make_node("n2", cpu=1), make_node("n3", cpu=1), PdbSeen(budget))
+    names = [first, *({"a-0", "a-1"} - {first})]
+    for name in names:
+        node = {"a-0": "n1", "a-1": "n2"}[name]
+        bench.feed(make_pod(name, cpu=1, node=node, priority=1, labels={"app": "a"}))
+    bench.feed(make_pod("other", cpu=1, node="n3", priority=2))
+    bench.feed(make_group("p", 2, priority=10), *make_gang("p", 2, cpu=1, priority=10)).run(1)
+    assert sorted(bench.evictions) == ["a-0", "a-1"]
+
+
+def test_a_preemptor_that_is_deleted_leaves_no_promise_behind_b071() -> None:
+    low = make_pod("low", cpu=4, node="n1", priority=1)
+    bench = Bench(make_node("n1", cpu=4), low)
+    (p,) = make_gang("p", 1, cpu=4, priority=10)
+    bench.feed(make_group("p", 1, priority=10), p).run(1)
+    assert bench.evictions == ["low"]
+    bench.feed(gone(p), NodeGone("n1"), gone(low), make_node("n1", cpu=4, uid="another"))
+    bench.feed(make_group("y", 1, priority=0), *make_gang("y", 1, cpu=4)).run(5)
+    assert bench.placed == {"y-0": "n1"}
+
+
+def test_a_pod_preempted_for_one_is_no_victim_for_the_next_b073() -> None:
+    bench = Bench(make_node("n1", cpu=1), make_node("n2", cpu=1))
+    for number in range(2):
+        bench.feed(make_pod(f"low-{number}", cpu=1, node=f"n{number + 1}", priority=1, version="1"))
+    bench.feed(make_group("p", 1, priority=10), *make_gang("p", 1, cpu=1, priority=10)).run(1)
+    bench.obey(grace_s=300)
+    bench.feed(make_group("q", 1, priority=10), *make_gang("q", 1, cpu=1, priority=10)).run(30)
+    assert sorted(bench.evictions) == ["low-0", "low-1"]
+
+
+@pytest.mark.parametrize("gone_first", [True, False])
+def test_a_victim_counts_once_whether_its_end_or_the_answer_comes_first_b146(gone_first: bool) -> None:
+    low = make_pod("low", cpu=1, node="n1", priority=1)
+    bench = Bench(make_node("n1", cpu=2), low, make_pod("stays", cpu=1, node="n1", priority=20))
+    bench.feed(make_group("p", 1, priority=10), *make_gang("p", 1, cpu=1, priority=10)).run(1)
+    answer = EvictDone(ObjectKey("default", "low"), "uid-low")
+    bench.feed(*([gone(low), answer] if gone_first else [answer, gone(low)])).run(5)
+    assert bench.placed == {"p-0": "n1"}
+    cpu = bench.scheduler.state.snapshot().requested[0, 0]
+    assert cpu == 2000
