@@ -17,7 +17,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcess
 
 def test_a_stopped_node_turns_unready_and_a_started_one_ready_again(cluster: ClusterProcess) -> None:
     stopped = cluster.muster("node", "stop", "n2")
-    assert (stopped.code, stopped.out) == (0, "node/n2 stopped\n")
+    assert (stopped.code, stopped.out) == (0, "node/n2 stopped; NotReady after 50 s of silence\n")
     unready = cluster.kubectl("wait", "--for=condition=Ready=Unknown", "node/n2", "--timeout=90s")
     assert unready.code == 0, unready.err
     assert "NotReady" in cluster.kubectl("get", "node", "n2").out

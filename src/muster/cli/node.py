@@ -19,8 +19,10 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Which node.")]
 @app.command()
 def stop(name: Name, kubeconfig: Kubeconfig = None) -> None:
     """Let the node's kubelet fall silent: NotReady, tainted, pods evicted after their tolerations."""
+    from muster.controllers.node_lifecycle import SILENCE_S
+
     asyncio.run(_patch(name, kubelet_patch(stopped=True), kubeconfig))
-    print(f"node/{name} stopped")
+    print(f"node/{name} stopped; NotReady after {SILENCE_S:g} s of silence")
 
 
 @app.command()
