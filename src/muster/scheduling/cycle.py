@@ -23,7 +23,7 @@ from muster.scheduling.metrics import (
     POD_ATTEMPT_SECONDS,
     POD_ATTEMPTS,
 )
-from muster.scheduling.preemption import Rescued, make_room, may_make_room, with_promises
+from muster.scheduling.preemption import make_room, may_make_room, with_promises
 from muster.scheduling.queue import Entry, Refusal
 from muster.scheduling.search import search
 
@@ -55,9 +55,7 @@ def run_cycle(books: Books, now_s: float) -> list[Effect]:
     # 6. commit, or give reasons
     effects = bind(books, decision.placements, entry.attempts, now_s)
     if decision.reason:
-        rescued = Rescued()
-        if decision.reason == UNSCHEDULABLE and not decision.never:
-            rescued = make_room(books, entry.key, cast, decision, snapshot, now_s)
+        rescued = make_room(books, entry.key, cast, decision, snapshot, now_s)
         said = _explain(books, entry, cast, waiting, decision, snapshot, now_s)
         effects += _refuse(books, entry, cast, waiting, decision, said, rescued.text, now_s)
         effects += rescued.effects

@@ -23,7 +23,7 @@ from muster.framework.ports import Effect, EvictDone, EvictFailed, EvictPod, Obj
 from muster.framework.runner import Runner
 from muster.framework.status import Status
 from muster.placement.eviction import Eviction, Steer, Trial, Try
-from muster.scheduling.attempt import Attempt, attempt
+from muster.scheduling.attempt import UNSCHEDULABLE, Attempt, attempt
 from muster.scheduling.binding import refuse_group
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import shorten
@@ -94,8 +94,9 @@ def make_room(
     """Ask the plugins for room, and have done what they say.  Nothing is evicted without a seat for it."""
     runner = books.runner
     waiting = cast.waiting()
-    if not runner.makes_room or not waiting or not refused.rejectors:
-        return Rescued()
+    may_help = refused.reason == UNSCHEDULABLE and refused.rejectors and not refused.never
+    if not may_help or not runner.makes_room or not waiting:
+        return Rescued("", tuple(_promise(books, {}, waiting)))
     preemptor = _preemptor(books, entity, cast, waiting, snapshot, now_s)
     words = _WORDS["pod" if entity.kind == "pod" else "podgroup"]
     try:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from muster.api.core import Node, Pod
 from muster.api.meta import Condition
+from muster.api.times import format_seconds
 from muster.assembly.config import Config
 from muster.assembly.profiles import build
 from muster.framework.groups import Group, ObjectKey, PodKey
@@ -21,6 +22,9 @@ from muster.framework.ports import (
     BindPod,
     Effect,
     Event,
+    EvictDone,
+    EvictFailed,
+    EvictPod,
     GroupGone,
     GroupSeen,
     NodeGone,
@@ -61,6 +65,9 @@ class World:
         self.refused: dict[str, tuple[int, str]] = {}  # pod name → code and message
         self.mute = False  # bindings get no answer and do not land
         self.deny_status = False
+        self.deny_evictions = False
+        self.grace_s = 0.0  # how long the evicted stay after all
+        self.evicted: list[str] = []
         self.searches: list[Search] = []  # that are not answered yet
         self.answers_searches = True
         self._wake_s: float | None = None
@@ -219,6 +226,8 @@ class World:
             self._wake_s = effect.at_s
         elif isinstance(effect, BindPod):
             self._bind(effect)
+        elif isinstance(effect, EvictPod):
+            self._evict(effect)
         elif isinstance(effect, Search):
             self.searches.append(effect)
             if self.answers_searches:
@@ -241,9 +250,31 @@ class World:
             self.tell(BindDone(effect.key, effect.uid, effect.node_name))
             self.put(replace(pod, spec=replace(pod.spec, node_name=effect.node_name)))
 
+    def _evict(self, effect: EvictPod) -> None:
+        pod = self.pods.get(effect.key)
+        if pod is None or pod.metadata.uid != effect.uid:
+            self.tell(EvictDone(effect.key, effect.uid, is_gone=True))
+        elif self.deny_evictions:
+            self.tell(EvictFailed(effect.key, effect.uid, 403, "not today"))
+        else:
+            self.evicted.append(effect.key.name)
+            self.tell(EvictDone(effect.key, effect.uid))
+            if self.grace_s:
+                due = format_seconds(self.now_s + self.grace_s)
+                conditions = [*(pod.status.conditions or ()), effect.condition]
+                metadata = replace(pod.metadata, deletion_timestamp=due)
+                self.put(replace(pod, metadata=metadata, status=replace(pod.status, conditions=conditions)))
+            else:
+                self.delete(effect.key.name)
+
     def _patch_pod(self, effect: PatchPodStatus) -> None:
         pod = self.pods.get(effect.key)
-        if pod is None or pod.metadata.uid != effect.uid or effect.condition is None:
+        if pod is None or pod.metadata.uid != effect.uid:
+            return
+        if effect.nominated_node_name is not None:
+            status = replace(pod.status, nominated_node_name=effect.nominated_node_name)
+            pod = self.put(replace(pod, status=status)).pods[effect.key]
+        if effect.condition is None:
             return
         kept = [c for c in pod.status.conditions or () if c.type != effect.condition.type]
         self.put(replace(pod, status=replace(pod.status, conditions=[*kept, effect.condition])))
