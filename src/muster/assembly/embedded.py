@@ -17,6 +17,7 @@ from muster.assembly.loopback import (
     WATCHED,
     Loopback,
     Reactor,
+    SearchElsewhere,
     as_request,
     event_of_change,
     is_watched,
@@ -147,6 +148,11 @@ class EmbeddedCluster:
             for obj in self._view.list(kind):
                 self._work.append(_Listed(loopback, Seen(kind, None, obj)))
         self._work.append(_Tell(loopback, Synced()))
+
+    def search_with(self, search_elsewhere: SearchElsewhere) -> None:
+        """Have searches of the schedulers attached so far done elsewhere, not in the driving thread."""
+        for loopback in self._loopbacks:
+            loopback.search_elsewhere = search_elsewhere
 
     def detach(self, scheduler: Reactor) -> None:
         """Have a scheduler do nothing any more; what it asked for and is not done yet never happens."""

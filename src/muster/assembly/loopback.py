@@ -49,6 +49,7 @@ SEARCH_S = 0.05  # so long a search seems to take
 BRANCHES_PER_MS = 4  # a search ends after a number of steps here, not at a time: runs repeat exactly
 
 Send = Callable[[Call, str, float], Response]
+SearchElsewhere = Callable[[Search, Callable[[Event], None]], None]  # calls back with the answer
 Whereabouts = Callable[[str, str], tuple[str, str] | None]
 
 
@@ -64,6 +65,7 @@ class Loopback:
     """One scheduler, its timer, and the performer of its effects.
 
     `send` performs a request as a user; `whereabouts` tells uid and node of a pod by namespace and name.
+    `search_elsewhere` is set where searches must not hold up this thread; else they are done in place.
     """
 
     def __init__(
@@ -73,10 +75,11 @@ class Loopback:
         self.listed_revision = listed_revision
         self.wake_s: float | None = None
         self.dropped_events = 0
+        self.search_elsewhere: SearchElsewhere | None = None
         self._send = send
         self._whereabouts = whereabouts
         self._sequence = itertools.count()
-        self._answers: deque[tuple[float, SearchDone]] = deque()  # of searches, with the time each is due
+        self._answers: deque[tuple[float, Event]] = deque()  # of searches, with the time each is due
 
     def next_due_s(self) -> float | None:
         """When the scheduler is to be told the next thing that nobody else tells it."""
@@ -99,11 +102,17 @@ class Loopback:
             if isinstance(effect, WakeAt):
                 self.wake_s = effect.at_s
             elif isinstance(effect, Search):
-                answer = solve(effect.problem, Limits(branches=BRANCHES_PER_MS * effect.time_ms))
-                self._answers.append((now_s + SEARCH_S, SearchDone(effect.ticket, answer)))
+                self._search(effect, now_s)
             else:
                 wire.append(effect)
         return wire
+
+    def _search(self, effect: Search, now_s: float) -> None:
+        if self.search_elsewhere is not None:
+            self.search_elsewhere(effect, lambda done: self._answers.append((now_s, done)))
+            return
+        answer = solve(effect.problem, Limits(branches=BRANCHES_PER_MS * effect.time_ms))
+        self._answers.append((now_s + SEARCH_S, SearchDone(effect.ticket, answer)))
 
     def perform(self, effect: WireEffect, now_s: float) -> Event | None:
         """Send the request of an effect; give the outcome that the scheduler is to be told."""

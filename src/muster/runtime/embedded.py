@@ -24,8 +24,10 @@ from muster.apiserver.statuses import status_of
 from muster.assembly.cluster_plan import ClusterPlan, build_cluster
 from muster.assembly.embedded import EmbeddedCluster
 from muster.base.errors import ConfigError, InvariantViolated
+from muster.framework.ports import Event, Search, SearchDone
 from muster.runtime.certificates import kubeconfig, make_identity, write_private
 from muster.runtime.clock import Clock
+from muster.runtime.searcher import Searcher
 
 YOUNG_OBJECTS_BEFORE_COLLECTION = 50_000  # a store of many small objects; saves a seventh of the work
 ANYWHERE = ("0.0.0.0", "::", "")
@@ -60,6 +62,9 @@ class Driver:
         self._turn: asyncio.TimerHandle | asyncio.Handle | None = None
         self._turn_is_next = False
         self._is_stopped = False
+        self._searcher = Searcher(post=self._answered)
+        self._answers: dict[int, Callable[[Event], None]] = {}  # by ticket: whom to tell
+        cluster.search_with(self._search)
 
     def handle(self, request: Request) -> Response:
         """Answer a request, and see to it that its consequences get their turn."""
@@ -84,8 +89,18 @@ class Driver:
     def stop(self) -> None:
         """Give no more turns."""
         self._is_stopped = True
+        self._searcher.stop()
         if self._turn is not None:
             self._turn.cancel()
+
+    def _search(self, effect: Search, answer: Callable[[Event], None]) -> None:
+        self._answers[effect.ticket] = answer
+        self._searcher.perform(effect)
+
+    def _answered(self, event: Event) -> None:
+        if isinstance(event, SearchDone):
+            self._answers.pop(event.ticket)(event)
+            self.wake()
 
     def _work(self) -> None:
         """One slice of work; a fault of ours in it is told, and costs what it was about to do."""

@@ -1,6 +1,10 @@
 """One scheduler's effects performed in this process, and their outcomes."""
 
+from collections.abc import Callable
+
+import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from muster.api.meta import Condition
 from muster.apiserver.exchange import Response
@@ -19,15 +23,27 @@ from muster.framework.ports import (
     PatchPodStatus,
     PodSeen,
     RecordEvent,
+    Search,
+    SearchDone,
     Synced,
+    TimeReached,
     WakeAt,
     WriteFailed,
 )
+from muster.placement.packing import Answer, Problem, Verdict, no_rule
 
 POD = ObjectKey("default", "p")
 BIND = BindPod(POD, "u", "n1", "muster")
 PATCH = PatchPodStatus(POD, "u", Condition("PodScheduled", "False"))
 EVENT = RecordEvent(ObjectReference("v1", "Pod", POD, "u"), "Normal", "R", "A", "n", "muster")
+TWO_ON_ONE_NODE = Problem(
+    replace(no_rule(2, 1), room=np.array([[4]]), need=np.array([[3], [1]])),
+    available=np.array([1, 1]),
+    needed=2,
+    domains=(np.array([0]),),
+    is_exact=True,
+)
+SEARCH = Search(7, ObjectKey("default", "g"), TWO_ON_ONE_NODE, 250)
 REFUSED = {"reason": "Conflict", "message": "no"}
 
 
@@ -51,6 +67,39 @@ class Line:
     def send(self, call: Call, user: str, now_s: float) -> Response:
         self.calls.append(call)
         return Response(self.code, REFUSED if self.code >= 400 else {})
+
+
+def test_a_search_is_done_in_place_and_answered_a_moment_later() -> None:
+    loopback, line = make_loopback(200, SEARCH)
+    assert loopback.deliver(Synced(), 10.0) == []
+    assert loopback.take_due(10.0) is None
+    due_s = loopback.next_due_s()
+    assert due_s is not None
+    assert due_s > 10.0
+    done = loopback.take_due(due_s)
+    assert isinstance(done, SearchDone)
+    assert (done.ticket, done.answer.verdict) == (7, Verdict.FOUND)
+    assert loopback.next_due_s() is None
+    assert line.calls == []
+
+
+def test_a_search_done_elsewhere_is_answered_when_it_is_done() -> None:
+    loopback, _ = make_loopback(200, SEARCH)
+    begun: list[tuple[Search, Callable[[Event], None]]] = []
+    loopback.search_elsewhere = lambda effect, answer: begun.append((effect, answer))
+    loopback.deliver(Synced(), 10.0)
+    assert loopback.next_due_s() is None
+    done = SearchDone(7, Answer(Verdict.IMPOSSIBLE))
+    begun[0][1](done)
+    assert loopback.take_due(10.0) is done
+
+
+def test_the_time_a_scheduler_asked_for_comes_once() -> None:
+    loopback, _ = make_loopback(200, WakeAt(12.0))
+    loopback.deliver(Synced(), 10.0)
+    assert loopback.take_due(11.0) is None
+    assert loopback.take_due(12.0) == TimeReached()
+    assert loopback.take_due(12.0) is None
 
 
 def make_loopback(

@@ -6,11 +6,15 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from muster.apiserver.exchange import Request, Response
 from muster.assembly.cluster_plan import ClusterPlan
 from muster.base.errors import ConfigError, InvariantViolated
+from muster.framework.groups import ObjectKey
+from muster.framework.ports import Event, Search, SearchDone
+from muster.placement.packing import Answer, Problem, Verdict, no_rule
 from muster.runtime.embedded import Address, Driver, Plan, address_of, listen, serve, take_away
 
 
@@ -20,6 +24,9 @@ class FakeCluster:
     def __init__(self, dues: list[float | Exception | None]) -> None:
         self.dues = dues
         self.turns_s: list[float] = []
+
+    def search_with(self, search: Callable[[Search, Callable[[Event], None]], None]) -> None:
+        self.search = search
 
     def request(self, request: Request, now_s: float) -> Response:
         if request.path == "/broken":
@@ -52,6 +59,26 @@ async def test_a_write_gives_the_cluster_a_turn_and_a_read_does_not() -> None:
     assert driver.handle(Request("POST", "/a")).status == 200
     await some_turns()
     assert cluster.turns_s == [5.0]
+
+
+async def test_a_search_is_done_in_another_thread_and_its_answer_gives_a_turn() -> None:
+    cluster = FakeCluster([None])
+    driver = driver_of(cluster)
+    nowhere = Problem(no_rule(1, 1), np.array([1]), 2, (np.array([0]),), is_exact=True)
+    answered = asyncio.Event()
+    events: list[Event] = []
+
+    def take(event: Event) -> None:
+        events.append(event)
+        answered.set()
+
+    cluster.search(Search(3, ObjectKey("default", "g"), nowhere, 250), take)
+    assert events == []
+    await answered.wait()
+    await some_turns()
+    assert events == [SearchDone(3, Answer(Verdict.IMPOSSIBLE))]
+    assert cluster.turns_s == [5.0]
+    driver.stop()
 
 
 async def test_many_writes_at_once_cost_one_turn() -> None:
