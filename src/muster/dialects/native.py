@@ -14,6 +14,7 @@ from muster.api.policy import PodDisruptionBudget
 from muster.api.scheduling import CompositePodGroup, PodGroup, SchedulingConstraints
 from muster.api.times import parse_seconds
 from muster.cluster.budgets import Budget
+from muster.dialects.annotations import read_wishes
 from muster.framework.groups import Group, GroupKey, ObjectKey, UnsupportedField
 from muster.framework.ports import (
     CompositeGone,
@@ -93,6 +94,7 @@ def _group(
     constraints = spec.scheduling_constraints or SchedulingConstraints()
     mode = spec.disruption_mode
     parent = spec.parent_composite_pod_group_name
+    wishes = read_wishes(meta.annotations or {})
     return Group(
         key=ObjectKey(meta.namespace, meta.name),
         uid=meta.uid,
@@ -107,7 +109,9 @@ def _group(
         deleting=meta.deletion_timestamp is not None,
         annotations=tuple(sorted((meta.annotations or {}).items())),
         conditions=tuple(found.status.conditions or ()),
-        unsupported=unsupported,
+        unsupported=unsupported + wishes.unreadable,
+        preferred_levels=wishes.levels,
+        rank_key=wishes.rank_key,
         is_composite=isinstance(found, CompositePodGroup),
     )
 

@@ -41,7 +41,8 @@ class Group(Struct, frozen=True):
     `min_count` is None for the basic policy; it counts pods, or the groups of a composite.  All of
     `topology_keys` hold, widest first; `parent` is a composite group's key.  `conditions` are those last seen
     on the object, so that the core writes only what changes.  `version` is the resourceVersion the group was
-    read at.  `created_s` is Unix seconds.
+    read at.  `created_s` is Unix seconds.  `preferred_levels` are label keys, widest first, of whose domains the
+    members should occupy few; `rank_key` is the label or annotation by which members are laid along them.
     """
 
     key: GroupKey
@@ -59,6 +60,8 @@ class Group(Struct, frozen=True):
     conditions: tuple[Condition, ...] = ()
     unsupported: tuple[UnsupportedField, ...] = ()
     is_composite: bool = False
+    preferred_levels: tuple[str, ...] = ()
+    rank_key: str = ""
 
     @property
     def is_gang(self) -> bool:

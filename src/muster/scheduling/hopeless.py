@@ -3,8 +3,8 @@
 They are told so at once, and tried again when a node comes or changes, not by backoff.
 
 An upper bound by counting: members on empty nodes, inside one placement where the group asks for one; rules
-that look at other pods are left out.  What is said to be impossible is; what is not said may be.  In comes the
-cast of a failed try and its snapshot; next: `cycle.py`, which says it.
+that look at other pods are left out.  What is said to be impossible is; what is not said may be.  In comes
+the cast of a failed try and its snapshot; next: `cycle.py`, which says it.
 Axes: N node rows.
 """
 

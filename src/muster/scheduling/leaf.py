@@ -10,7 +10,9 @@ from itertools import groupby
 
 import numpy as np
 
-from muster.base.arrays import Int32
+from muster.api.core import Pod
+from muster.base.arrays import Float64, Int32
+from muster.cluster.snapshot import Snapshot
 from muster.framework.runner import Runner
 from muster.framework.status import Status, Verdict
 from muster.placement.assignment import UNPLACED, Assigner
@@ -19,12 +21,30 @@ from muster.scheduling.board import Board, Findings, Outcome
 from muster.scheduling.members import Cast, Member
 from muster.scheduling.reasons import Shortfall, shortfall_of_fields, shortfall_of_filters
 
+BIAS_WEIGHT = 1e6  # more than all scores of a node together
+
+
+class Biased:
+    """The judge, but for a bias by row that weighs more than any score."""
+
+    def __init__(self, runner: Runner, bias: Float64) -> None:
+        self._runner = runner
+        self._bias = bias * BIAS_WEIGHT
+        self.filter = runner.filter
+        self.rows_changed = runner.rows_changed
+        self.capacity = runner.capacity
+
+    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
+        """Scores with the bias on top."""
+        biased: Float64 = self._runner.score(pod, snapshot, rows) + self._bias[rows]
+        return biased
+
 
 class LeafTrial:
     """Places members of one leaf on a board that nobody else uses.
 
-    `limit`: place no more than so many; None: all that fit.  `being_tried` is who is asked about when a
-    plugin raises.
+    `limit`: place no more than so many; None: all that fit.  `bias` [N] goes before the scores of nodes.
+    `being_tried` is who is asked about when a plugin raises.
     """
 
     def __init__(
@@ -36,6 +56,7 @@ class LeafTrial:
         rows: Int32,
         *,
         limit: int | None = None,
+        bias: Float64 | None = None,
     ) -> None:
         self.being_tried: Sequence[Member] = ()
         self._cast = cast
@@ -44,7 +65,8 @@ class LeafTrial:
         self._runner = runner
         self._rows = rows
         self._limit = len(waiting) if limit is None else min(limit, len(waiting))
-        self._assigner = Assigner(board.fork, runner, rows)
+        judge = runner if bias is None else Biased(runner, bias)
+        self._assigner = Assigner(board.fork, judge, rows)
         self._before = cast.placed_count + len(board.placed(cast))
         self._placed: list[tuple[Member, int]] = []
         self._findings = Findings()

@@ -14,13 +14,14 @@ from enum import Enum, auto
 
 import numpy as np
 
-from muster.base.arrays import Float64, Int32
+from muster.base.arrays import Bool, Float64, Int32
 from muster.cluster.snapshot import Snapshot
 from muster.framework.groups import Group
 from muster.framework.points import PlacementTotals
 from muster.framework.runner import Runner
 from muster.framework.status import Status, Verdict
-from muster.placement.domains import Placements
+from muster.placement.domains import Placements, intersect, partition
+from muster.placement.laying import packing_ranks
 from muster.scheduling.board import Board, Findings, Outcome
 from muster.scheduling.contradictions import pinned_members
 from muster.scheduling.leaf import LeafTrial
@@ -42,6 +43,7 @@ class TreeTrial:
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
         self._leaf_trial: LeafTrial | None = None
+        self._bias: Float64 | None = None
 
     @property
     def being_tried(self) -> Sequence[Member]:
@@ -64,6 +66,14 @@ class TreeTrial:
             return self._refuse(cast, board, placements)
         if placements.count == 0:
             return self._refuse(cast, board, Status.unschedulable(_nowhere(group, board.fork, rows)))
+        if group.preferred_levels:
+            return self._place_packed(cast, group, board, placements, aim)
+        return self._place_in_one_of(cast, group, board, placements, aim)
+
+    def _place_in_one_of(
+        self, cast: Cast, group: Group, board: Board, placements: Placements, aim: Aim
+    ) -> Outcome:
+        """Place the group in the best of these placements."""
         if placements.count == 1:
             outcome = self._place_in(cast, board, placements.rows_of(0), aim)
             if placements.names[0] == "":
@@ -89,7 +99,9 @@ class TreeTrial:
         limit = None
         if aim is not Aim.EVERYTHING:
             limit = max(0, cast.missing_count - len(board.placed(cast)))
-        self._leaf_trial = LeafTrial(cast, waiting, board.branch(), self._runner, rows, limit=limit)
+        self._leaf_trial = LeafTrial(
+            cast, waiting, board.branch(), self._runner, rows, limit=limit, bias=self._bias
+        )
         return self._leaf_trial.run()
 
     # ── composites ───────────────────────────────────────────────────────────────────────────────
@@ -136,6 +148,58 @@ class TreeTrial:
         if cast.group is None:
             return Status.unschedulable("its composite pod group does not exist")
         return self._runner.placement_feasible(cast.group, assigned=placed_groups, remaining=remaining)
+
+    # ── preferred levels ─────────────────────────────────────────────────────────────────────────
+
+    def _place_packed(
+        self, cast: Cast, group: Group, board: Board, placements: Placements, aim: Aim
+    ) -> Outcome:
+        """As many members as without the preference, in the narrowest domain that holds them all."""
+        columns = [board.fork.labels.column(key).ids for key in group.preferred_levels]
+        rows = placements.all_rows()
+        for key, ids in zip(group.preferred_levels, columns, strict=True):
+            if (ids[rows] < 0).all():
+                text = f"no node has the label {key}, which the group prefers to be packed by"
+                return self._refuse(cast, board, Status.unschedulable(text))
+        widest = self._place_in_one_of(cast, group, board, placements, aim)
+        if not widest.ok:
+            return widest
+        most = len(widest.board.all_placed())
+        for depth in range(len(columns), -1, -1):
+            tier = placements
+            if depth:
+                values = board.fork.labels.column(group.preferred_levels[depth - 1]).values
+                tier = intersect(placements, partition(rows, columns[depth - 1][rows], values))
+                tier = tier.keep(self._holding_pinned(cast, board, tier))
+            if not tier.count:
+                continue
+            self._bias = self._packing_bias(cast, board, tier.all_rows(), columns[depth:])
+            outcome = self._place_in_one_of(cast, group, board, tier, aim)
+            self._bias = None
+            if outcome.is_error or (outcome.ok and len(outcome.board.all_placed()) >= most):
+                return outcome
+        return widest
+
+    def _holding_pinned(self, cast: Cast, board: Board, tier: Placements) -> Bool:
+        """[D] placements in which all members are that have a place already; all where there are none."""
+        pinned = [row for _, row in pinned_members(cast, board.fork)]
+        pinned += [row for leaf in cast.leaves() for _, row in board.placed(leaf)]
+        return np.array(
+            [np.isin(pinned, tier.rows_of(index)).all() for index in range(tier.count)], dtype=np.bool_
+        )
+
+    def _packing_bias(self, cast: Cast, board: Board, rows: Int32, levels: Sequence[Int32]) -> Float64 | None:
+        """[N] rows of few domains of these levels before the others, by what the first member finds there."""
+        waiting = [member for leaf in cast.leaves() for member in still_waiting(leaf, board)]
+        if not levels or not waiting:
+            return None
+        pod, fork = waiting[0].pod, board.fork
+        feasible = self._runner.filter(pod, fork, rows).feasible
+        counted = self._runner.capacity(pod, fork, rows)
+        fits = np.where(feasible, 1 if counted is None else np.minimum(counted, len(waiting)), 0)
+        bias = np.zeros(len(fork.live), dtype=np.float64)
+        bias[rows] = -packing_ranks(fits, [ids[rows] for ids in levels], len(waiting))
+        return bias
 
     # ── choice ───────────────────────────────────────────────────────────────────────────────────
 

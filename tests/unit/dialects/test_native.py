@@ -87,3 +87,15 @@ def test_objects_of_a_watch_become_events() -> None:
 def test_another_resource_is_no_business_of_the_core() -> None:
     with pytest.raises(ValueError, match="configmaps"):
         event_of("configmaps", RAW_POD)
+
+
+def test_wishes_in_annotations_are_part_of_the_group_and_bad_ones_hold_it() -> None:
+    raw = raw_group()
+    raw["metadata"]["annotations"] = {
+        "muster.dev/topology-levels": "zone,rack",
+        "muster.dev/rank-order": "index",
+        "muster.dev/rank": "x",
+    }
+    group = decode_group(raw)
+    assert (group.preferred_levels, group.rank_key) == (("zone", "rack"), "index")
+    assert [field.path for field in group.unsupported] == ["metadata.annotations[muster.dev/rank]"]

@@ -1,0 +1,62 @@
+"""What `muster.dev/` annotations on a group object ask for: preferred topology and rank order.
+
+In come the annotations of a PodGroup or CompositePodGroup; out come the fields of the core's `Group`, and
+what cannot be read as reasons, by which the group is held: a value is never ignored.  Next: `native.py`.
+"""
+
+import re
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from muster.framework.groups import UnsupportedField
+
+PREFIX = "muster.dev/"
+PREFERRED_KEY = "muster.dev/preferred-topology-key"
+LEVELS = "muster.dev/topology-levels"
+RANK_ORDER = "muster.dev/rank-order"
+KNOWN = (PREFERRED_KEY, LEVELS, RANK_ORDER)
+
+_NAME = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
+_KEY = re.compile(rf"([a-z0-9]([a-z0-9.-]{{0,251}}[a-z0-9])?/)?{_NAME}")
+
+
+class Wishes(Struct, frozen=True):
+    """`levels` are label keys, widest first; `rank_key` the label or annotation that holds a pod's rank."""
+
+    levels: tuple[str, ...] = ()
+    rank_key: str = ""
+    unreadable: tuple[UnsupportedField, ...] = ()
+
+
+def read_wishes(annotations: Mapping[str, str]) -> Wishes:
+    """What the annotations ask for; a name under `muster.dev/` that is none of `KNOWN` is unreadable, too."""
+    bad: list[UnsupportedField] = []
+    levels: tuple[str, ...] = ()
+    if LEVELS in annotations:
+        levels = tuple(key.strip() for key in annotations[LEVELS].split(","))
+        wrong = next((key for key in levels if not _KEY.fullmatch(key)), None)
+        if wrong is not None:
+            bad.append(_field(LEVELS, f'"{wrong}" is no label key; give label keys, widest first: zone,rack'))
+        elif len(set(levels)) < len(levels):
+            bad.append(_field(LEVELS, "a label key is given twice"))
+    if PREFERRED_KEY in annotations:
+        key = annotations[PREFERRED_KEY].strip()
+        if LEVELS in annotations:
+            bad.append(_field(PREFERRED_KEY, f"give this or {LEVELS}, not both"))
+        elif not _KEY.fullmatch(key):
+            bad.append(_field(PREFERRED_KEY, f'"{key}" is no label key'))
+        levels = levels or (key,)
+    rank_key = annotations.get(RANK_ORDER, "").strip()
+    if RANK_ORDER in annotations and not _KEY.fullmatch(rank_key):
+        bad.append(_field(RANK_ORDER, f'"{rank_key}" is no key of a label or annotation'))
+    bad += [
+        _field(name, f"there is no such annotation; there are {', '.join(KNOWN)}")
+        for name in sorted(annotations)
+        if name.startswith(PREFIX) and name not in KNOWN
+    ]
+    return Wishes(levels, rank_key, tuple(bad))
+
+
+def _field(name: str, why: str) -> UnsupportedField:
+    return UnsupportedField(f"metadata.annotations[{name}]", why)
