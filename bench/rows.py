@@ -7,7 +7,7 @@ Adding one is one line here.  Next: `passes.py`, which runs them, and `table.py`
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from bench import cold_start, end_to_end, in_process, quality
+from bench import cold_start, end_to_end, exact_search, in_process, quality
 from bench.contenders import NAMES
 from bench.loads import Load
 
@@ -58,6 +58,7 @@ def quick_rows() -> list[Row]:
         _scale(1000, 10),
         _scale(2000, 10),
         _storm(500, 400, 20),
+        *(_exact(nodes, feasible=feasible) for nodes in (40, 500) for feasible in (True, False)),
         *_openb("default", seed_count=1),
     ]
 
@@ -77,6 +78,7 @@ def full_rows() -> list[Row]:
         _gangs("5,000 nodes, 50 racks, 750 × 4", 5000, 750, 4, 50),
         _gangs("5,000 nodes, 50 racks, 3 × 1,000", 5000, 3, 1000, 50),
         _gangs("1,000 nodes, 500 × 20", 1000, 500, 20),
+        *(_exact(nodes, feasible=feasible) for nodes in (40, 500) for feasible in (True, False)),
         *(_scale(nodes, 20) for nodes in (1000, 2000, 5000, 10_000, 20_000, 50_000)),
         _storm(10_000, 10_000, 500),
         *(row for variant in quality.PUBLISHED for row in _openb(variant, seed_count=len(quality.SEEDS))),
@@ -104,6 +106,12 @@ def _gangs(name: str, nodes: int, gangs: int, size: int, racks: int = 0) -> Row:
 def _scale(nodes: int, decisions: int) -> Row:
     arguments = {"nodes": nodes, "decisions": decisions}
     return Row("scale", f"{nodes:,} nodes, 90 % full", "muster", in_process.scale, arguments)
+
+
+def _exact(nodes: int, *, feasible: bool) -> Row:
+    arguments = {"nodes": nodes, "feasible": feasible}
+    name = f"{nodes:,} nodes, {'feasible' if feasible else 'infeasible'}"
+    return Row("exact search", name, "muster", exact_search.run, arguments)
 
 
 def _storm(nodes: int, impossible: int, possible: int) -> Row:

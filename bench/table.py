@@ -39,6 +39,10 @@ SHOWN: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("pods_per_s", "pods/s", ".0f"),
         ("peak_mb", "peak MB", ".0f"),
     ),
+    "exact search": (
+        ("median_ms", "median ms", ".1f"),
+        ("max_ms", "max ms", ".1f"),
+    ),
     "scale": (
         ("algorithm_ms", "algorithm ms", ".3f"),
         ("algorithm_p99_ms", "p99 ms", ".3f"),
