@@ -18,6 +18,9 @@ from muster.framework.ports import (
     BindPod,
     Effect,
     Event,
+    EvictDone,
+    EvictFailed,
+    EvictPod,
     NodeGone,
     ObjectReference,
     PatchPodStatus,
@@ -173,3 +176,23 @@ def test_a_request_says_who_asks_and_how_the_body_is_meant() -> None:
         JSON,
         {"kind": "Node"},
     )
+
+
+EVICT = EvictPod(POD, "u", Condition("DisruptionTarget", "True"))
+
+
+def test_a_victim_is_marked_and_then_deleted() -> None:
+    loopback, line = make_loopback(200)
+    assert loopback.perform(EVICT, 1.0) == EvictDone(POD, "u")
+    assert [call.method for call in line.calls] == ["PATCH", "DELETE"]
+
+
+@pytest.mark.parametrize("code", [404, 409])
+def test_a_victim_that_is_gone_or_another_by_now_is_none(code: int) -> None:
+    assert make_loopback(code)[0].perform(EVICT, 1.0) == EvictDone(POD, "u", is_gone=True)
+
+
+def test_a_refused_eviction_is_told() -> None:
+    loopback, line = make_loopback(403)
+    assert loopback.perform(EVICT, 1.0) == EvictFailed(POD, "u", 403, "no")
+    assert len(line.calls) == 1

@@ -3,11 +3,12 @@
 import pytest
 
 from muster.api.meta import Condition
-from muster.assembly.requests import Call, request_of, request_of_write
+from muster.assembly.requests import Call, mark_of, request_of, request_of_write
 from muster.controllers.ports import Kind, Write
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import (
     BindPod,
+    EvictPod,
     ObjectReference,
     PatchGroupStatus,
     PatchPodStatus,
@@ -182,3 +183,13 @@ def test_an_event_about_a_node_goes_to_the_default_namespace() -> None:
 )
 def test_writes_of_controllers(write: Write, expected: Call) -> None:
     assert request_of_write(write) == expected
+
+
+def test_a_victim_is_marked_and_then_deleted_by_its_uid() -> None:
+    effect = EvictPod(ObjectKey("default", "p"), "u", Condition("DisruptionTarget", "True", reason="R"))
+    mark, deletion = mark_of(effect), request_of(effect, now_s=0.0)
+    assert (mark.method, mark.path) == ("PATCH", "/api/v1/namespaces/default/pods/p/status")
+    assert mark.body["metadata"] == {"uid": "u"}
+    assert mark.body["status"]["conditions"][0]["type"] == "DisruptionTarget"
+    assert (deletion.method, deletion.path) == ("DELETE", "/api/v1/namespaces/default/pods/p")
+    assert deletion.body["preconditions"] == {"uid": "u"}

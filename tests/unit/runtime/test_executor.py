@@ -16,6 +16,9 @@ from muster.framework.ports import (
     BindFailed,
     BindPod,
     Event,
+    EvictDone,
+    EvictFailed,
+    EvictPod,
     ObjectReference,
     PatchGroupStatus,
     PatchPodStatus,
@@ -301,3 +304,44 @@ async def test_stop_drops_what_has_not_been_sent_and_what_comes_after() -> None:
     bench.api.gate.set()
     await bench.executor._idle.wait()
     assert len(bench.api.calls) == 1
+
+
+POD_PATH = "/api/v1/namespaces/default/pods/p"
+
+
+def evict(name: str = "p") -> EvictPod:
+    return EvictPod(ObjectKey("default", name), f"uid-{name}", Condition("DisruptionTarget", "True"))
+
+
+async def test_a_victim_is_marked_and_then_deleted() -> None:
+    bench = Bench()
+    await bench.perform(evict())
+    assert bench.api.calls == [("PATCH", STATUS), ("DELETE", POD_PATH)]
+    assert bench.events == [EvictDone(ObjectKey("default", "p"), "uid-p")]
+    assert bench.executor.counts.evicted == 1
+
+
+@pytest.mark.parametrize("path", [STATUS, POD_PATH])
+@pytest.mark.parametrize("code", [404, 409])
+async def test_a_victim_that_is_gone_or_another_by_now_is_none(path: str, code: int) -> None:
+    bench = Bench()
+    error = Conflict("another", code=409) if code == 409 else ApiError("gone", code=404)
+    bench.api.replies[path] = [error]
+    await bench.perform(evict())
+    assert bench.events == [EvictDone(ObjectKey("default", "p"), "uid-p", is_gone=True)]
+
+
+async def test_a_deletion_is_said_again_even_if_the_answer_got_lost() -> None:
+    bench = Bench()
+    bench.api.replies[POD_PATH] = [Unavailable("reset", code=0, reason="NoAnswer"), b"{}"]
+    await bench.perform(evict())
+    assert bench.events == [EvictDone(ObjectKey("default", "p"), "uid-p")]
+
+
+async def test_a_refused_mark_or_deletion_comes_back_to_the_core() -> None:
+    for path in (STATUS, POD_PATH):
+        bench = Bench()
+        bench.api.replies[path] = [ApiError("may not", code=403)]
+        await bench.perform(evict())
+        assert bench.events == [EvictFailed(ObjectKey("default", "p"), "uid-p", 403, "may not")]
+        assert bench.executor.counts.evict_failures == 1

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.unit.runtime.in_process import ManualClock
 
 from muster.api.core import Node
 from muster.base.errors import ApiError, Expired, Unavailable
 from muster.framework.ports import Event, NodeGone, NodeSeen
 from muster.runtime.client import Answer
-from muster.runtime.watch import FAILURES_BEFORE_RELIST, ListWatch, WatchedKind
+from muster.runtime.watch import FAILURES_BEFORE_RELIST, UNSERVED_S, ListWatch, WatchedKind
 
 NODES: WatchedKind[Node] = WatchedKind(
     "nodes", "/api/v1/nodes", Node, NodeSeen, lambda key, uid: NodeGone(key.name)
@@ -72,14 +73,20 @@ class ScriptedApi:
 class Bench:
     """A ListWatch over a script; a look at the clock takes two seconds, so no watch counts as too short."""
 
-    def __init__(self, lists: list[bytes | ApiError], watches: Script, tick_s: float = 2.0) -> None:
+    def __init__(
+        self,
+        lists: list[bytes | ApiError],
+        watches: Script,
+        tick_s: float = 2.0,
+        kind: WatchedKind[Node] = NODES,
+    ) -> None:
         self.api = ScriptedApi(lists, watches)
         self.clock = ManualClock()
         self.events: list[str] = []
         self.synced = 0
         self.tick_s = tick_s
         self.watch = ListWatch(
-            NODES,
+            kind,
             self.api,  # type: ignore[arg-type]
             post=self._note,
             has_room=self._has_room,
@@ -220,3 +227,19 @@ async def test_an_unreadable_object_is_left_out_and_the_others_are_told() -> Non
     bench = Bench([page(9, node("a", 1), bad, node("b", 2))], [frames])
     assert await bench.run() == ["+a@1", "+b@2", "synced", "+c@10"]
     assert bench.watch.counts.unreadable == 2
+
+
+@pytest.mark.parametrize("code", [403, 404])
+async def test_a_kind_one_can_do_without_holds_nobody_up_and_is_asked_for_again(
+    code: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    kind = replace(NODES, without="nobody is counted")
+    refusals: list[bytes | ApiError] = [ApiError("no", code=code), ApiError("no", code=code), page(9)]
+    bench = Bench(refusals, [], kind=kind)
+    await bench.run()
+    assert bench.watch.synced
+    assert bench.synced == 1
+    assert bench.clock.pauses == [UNSERVED_S, UNSERVED_S]
+    assert [record.message for record in caplog.records if "nobody is counted" in record.message] == [
+        f"nodes: {'not served' if code == 404 else 'not allowed: no'}; nobody is counted"
+    ]

@@ -1,0 +1,115 @@
+"""Victim units up the trees of their groups."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from muster.cluster.state import ClusterState
+from muster.framework.groups import ObjectKey
+from muster.placement.victims import Unit
+from muster.scheduling.members import EntityKey, Members, composite_entity, group_entity
+from muster.scheduling.units import find_weaker, is_overdue
+from muster.testing.builders import make_group, make_node, make_pod
+
+NOW_S = 1_800_000_000.0
+
+
+class Scene:
+    def __init__(self) -> None:
+        self.members = Members(frozenset({"muster"}))
+        self.state = ClusterState()
+        self.state.apply_node(make_node("n1"))
+
+    def pod(self, name: str, group: str | None = None, **words: Any) -> "Scene":
+        deleted = words.pop("deleted", None)
+        pod = make_pod(name, node=words.pop("node", "n1"), **words)
+        if deleted:
+            pod = replace(pod, metadata=replace(pod.metadata, deletion_timestamp=deleted))
+        self.state.apply_pod(pod)
+        self.members.see_pod(pod, ObjectKey("default", group) if group else None)
+        return self
+
+    def group(self, name: str, **fields: Any) -> "Scene":
+        self.members.see_group(make_group(name, 1, **fields))
+        return self
+
+    def composite(self, name: str, **fields: Any) -> "Scene":
+        return self.group(name, is_composite=True, **fields)
+
+    def weaker(
+        self, priority: int = 100, root: EntityKey | None = None, asked: tuple[str, ...] = ()
+    ) -> list[Unit]:
+        root = root or EntityKey("pod", ObjectKey("default", "preemptor"))
+        snapshot = self.state.snapshot()
+        return list(
+            find_weaker(self.members, snapshot, priority=priority, root=root, asked=asked, now_s=NOW_S)
+        )
+
+    def names(self, **words: Any) -> list[list[str]]:
+        return sorted(sorted(pod.metadata.name for pod, _ in unit.pods) for unit in self.weaker(**words))
+
+
+PARENT = ObjectKey("default", "c")
+
+
+def test_members_of_a_single_group_go_alone_and_of_a_whole_one_together() -> None:
+    scene = Scene().group("s").pod("s-0", "s").pod("s-1", "s")
+    scene.group("w", disruption_mode="all").pod("w-0", "w").pod("w-1", "w").pod("lone")
+    assert scene.names() == [["lone"], ["s-0"], ["s-1"], ["w-0", "w-1"]]
+    assert {unit.is_group for unit in scene.weaker() if len(unit.pods) == 1} == {True, False}
+
+
+def test_a_whole_composite_goes_with_everything_below_whatever_its_children_say() -> None:
+    scene = Scene().composite("c", disruption_mode="all")
+    scene.group("v", parent=PARENT).pod("v-0", "v").group("w", parent=PARENT).pod("w-0", "w")
+    assert scene.names() == [["v-0", "w-0"]]
+
+
+def test_under_a_single_composite_each_child_is_as_it_says() -> None:
+    scene = Scene().composite("c")
+    scene.group("v", parent=PARENT, disruption_mode="all").pod("v-0", "v").pod("v-1", "v")
+    scene.group("w", parent=PARENT).pod("w-0", "w").pod("w-1", "w")
+    assert scene.names() == [["v-0", "v-1"], ["w-0"], ["w-1"]]
+
+
+def test_a_member_counts_with_its_groups_priority() -> None:
+    scene = Scene().group("low", priority=1).pod("a", "low", priority=500)
+    scene.group("high", priority=500).pod("b", "high", priority=1)
+    assert scene.names() == [["a"]]
+
+
+@pytest.mark.parametrize(("priority", "count"), [(10, 0), (11, 1)])
+def test_only_what_is_strictly_weaker_may_go(priority: int, count: int) -> None:
+    scene = Scene().pod("a", priority=10)
+    assert len(scene.weaker(priority=priority)) == count
+    scene = Scene().group("w", priority=10, disruption_mode="all").pod("w-0", "w")
+    assert len(scene.weaker(priority=priority)) == count
+
+
+def test_nobody_drives_out_its_own_tree() -> None:
+    scene = Scene().composite("c", priority=100).group("v", parent=PARENT, priority=1).pod("v-0", "v")
+    assert scene.weaker(root=composite_entity(PARENT)) == []
+    assert len(scene.weaker(root=group_entity(ObjectKey("default", "other")))) == 1
+
+
+def test_who_was_asked_to_leave_counts_as_leaving() -> None:
+    scene = Scene().pod("a")
+    (unit,) = scene.weaker(asked=("uid-a",))
+    assert unit.is_leaving
+    assert not scene.weaker()[0].is_leaving
+
+
+def test_who_should_be_gone_for_long_is_not_counted_on() -> None:
+    long_ago, just_now = "2027-01-15T07:58:59Z", "2027-01-15T07:59:01Z"
+    assert Scene().pod("a", deleted=long_ago).weaker() == []
+    assert len(Scene().pod("a", deleted=just_now).weaker()) == 1
+    assert not is_overdue(make_pod("a"), NOW_S)
+
+
+def test_ended_pods_are_in_no_unit() -> None:
+    assert Scene().pod("a", phase="Succeeded").weaker() == []
+
+
+def test_a_pod_on_a_node_that_is_not_known_has_no_row() -> None:
+    assert Scene().pod("a", node="gone").weaker()[0].pods[0][1] == -1
