@@ -21,6 +21,8 @@ from muster.framework.ports import (
     BindPod,
     Effect,
     Event,
+    EvictDone,
+    EvictPod,
     GroupSeen,
     PodGone,
     PodSeen,
@@ -48,7 +50,9 @@ class HandFed:
             float
         ] = []  # whole cycles that bound nobody, effects and explanation included
         self.handled_s = 0.0
+        self.evicting_s: list[float] = []  # whole cycles that asked for evictions
         self._asked: list[BindPod] = []
+        self._to_evict: list[EvictPod] = []
         self._wake_s: float | None = None
 
     def begin(self) -> None:
@@ -85,16 +89,18 @@ class HandFed:
     def run(self, *, until_s: float = 0.0) -> None:
         """Wake it as often as it asks for, up to so many virtual seconds from now."""
         end_s = self.now_s + until_s
-        while self._asked or (self._wake_s is not None and self._wake_s <= end_s):
+        while self._asked or self._to_evict or (self._wake_s is not None and self._wake_s <= end_s):
             self._answer()
             if self._wake_s is None or self._wake_s > end_s:
                 continue
             self.now_s = max(self.now_s, self._wake_s)
             self._wake_s = None
             count, seconds = self._timed()
-            before_s, asked = self.handled_s, len(self._asked)
+            before_s, asked, evicted = self.handled_s, len(self._asked), len(self._to_evict)
             self.feed(TimeReached())
             after, total = self._timed()
+            if len(self._to_evict) > evicted:
+                self.evicting_s.append(self.handled_s - before_s)
             if after > count:
                 self.decisions_s.append(total - seconds)
                 if len(self._asked) == asked:
@@ -106,7 +112,7 @@ class HandFed:
         return (0, 0.0) if histogram is None else (histogram.count, histogram.sum_s)
 
     def _answer(self) -> None:
-        """Accept the bindings asked for, and show the pods bound, as a watch would."""
+        """Accept what was asked for, and show it as a watch would: pods bound, pods gone."""
         asked, self._asked = self._asked, []
         for effect in asked:
             self.node_of[effect.key] = effect.node_name
@@ -114,6 +120,10 @@ class HandFed:
             self.feed(BindDone(effect.key, effect.uid, effect.node_name))
             pod = self.pods[effect.key]
             self.see([replace(pod, spec=replace(pod.spec, node_name=effect.node_name))])
+        victims, self._to_evict = self._to_evict, []
+        for victim in victims:
+            self.feed(EvictDone(victim.key, victim.uid))
+            self.lose(victim.key)
 
     def _note(self, effect: Effect) -> None:
         self.effects[type(effect).__name__] += 1
@@ -121,6 +131,8 @@ class HandFed:
             self._wake_s = effect.at_s
         elif isinstance(effect, BindPod):
             self._asked.append(effect)
+        elif isinstance(effect, EvictPod):
+            self._to_evict.append(effect)
 
 
 def group_seen(name: str, size: int, *, topology_key: str = "") -> GroupSeen:

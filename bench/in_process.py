@@ -15,12 +15,12 @@ import numpy as np
 from msgspec.structs import replace
 
 from bench.hand_fed import HandFed, group_seen
-from muster.api.core import Node, Pod, SchedulingGroup
-from muster.dialects.native import decode_node, decode_pod
+from bench.objects import RACK, copies, in_group, make_node, plain_node, pod_asking
+from muster.api.core import Node, Pod
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import NodeSeen
 
-RACK, POOL, GPU = "bench.muster.dev/rack", "bench.muster.dev/pool", "nvidia.com/gpu"
+POOL, GPU = "bench.muster.dev/pool", "nvidia.com/gpu"
 NODES_PER_RACK, GPUS_PER_NODE, PODS_PER_NODE = 100, 8, 10
 TAINTED_EVERY, OTHER_POOL_EVERY, ROOMY_EVERY = 20, 5, 10
 CHURN = 0.1
@@ -31,11 +31,11 @@ SEED = 20_26
 def make_gangs(nodes: int, gangs: int, size: int, racks: int = 0) -> dict[str, Any]:
     """Place `gangs` gangs of `size` pods on nodes of 4 CPU, all known before the first decision."""
     fed = HandFed()
-    fed.see(NodeSeen(_plain_node(number, racks)) for number in range(nodes))
+    fed.see(NodeSeen(plain_node(number, racks)) for number in range(nodes))
     key = RACK if racks else ""
     fed.see(group_seen(f"g-{gang}", size, topology_key=key) for gang in range(gangs))
-    pods = _like(_pod({"cpu": "100m"}), gangs * size)
-    fed.see(_in_group(pod, f"g-{number // size}") for number, pod in enumerate(pods))
+    pods = copies(pod_asking({"cpu": "100m"}), gangs * size)
+    fed.see(in_group(pod, f"g-{number // size}") for number, pod in enumerate(pods))
     fed.begin()
     before_s = fed.handled_s
     fed.run()
@@ -45,7 +45,7 @@ def make_gangs(nodes: int, gangs: int, size: int, racks: int = 0) -> dict[str, A
     if racks:
         faults += _split(fed, racks)
     seconds = fed.handled_s - before_s
-    return _figures(fed, gangs) | {"pods_per_s": gangs * size / seconds, "wrong": faults}
+    return figures(fed, gangs) | {"pods_per_s": gangs * size / seconds, "wrong": faults}
 
 
 def scale(nodes: int, decisions: int) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def scale(nodes: int, decisions: int) -> dict[str, Any]:
         events, events_s = events + count, events_s + churned_s
         name = f"g-{number}"
         fed.see([group_seen(name, 8)])
-        fed.see(_in_group(pod, name) for pod in _like(_train_pod(), 8, prefix=name))
+        fed.see(in_group(pod, name) for pod in copies(_train_pod(), 8, prefix=name))
         fed.run()
         placed = [ObjectKey("default", f"{name}-{index}") for index in range(8)]
         rows = [fed.node_of.get(key) for key in placed]
@@ -71,7 +71,7 @@ def scale(nodes: int, decisions: int) -> dict[str, Any]:
         for key in placed:
             fed.lose(key)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return _figures(fed, decisions) | {
+    return figures(fed, decisions) | {
         "events_us": 1e6 * events_s / max(events, 1),
         "built_s": built_s,
         "bytes_per_node": 1024 * peak // nodes,
@@ -87,7 +87,7 @@ def storm(nodes: int, impossible: int, possible: int) -> dict[str, Any]:
     patches = fed.effects["PatchGroupStatus"]
     first_s = fed.handled_s
     # A pod elsewhere changes its labels, a node its annotations: nothing that could help.
-    fed.see([NodeSeen(_plain_node(0, 0, version="2"))])
+    fed.see([NodeSeen(plain_node(0, 0, version="2"))])
     fed.run()
     needless = len(fed.decisions_s) - attempts
     rejected = fed.rejections_s[:impossible]
@@ -108,21 +108,21 @@ def storm(nodes: int, impossible: int, possible: int) -> dict[str, Any]:
 
 def _run_storm(nodes: int, impossible: int, possible: int) -> HandFed:
     fed = HandFed()
-    fed.see(NodeSeen(_plain_node(number, 0)) for number in range(nodes))
+    fed.see(NodeSeen(plain_node(number, 0)) for number in range(nodes))
     every = 1 + impossible // possible
     for number in range(every * possible):
         is_possible = number % every == 0
         cpu = "100m" if is_possible else f"{5 + number % SHAPES_OF_STORM}"
         name = f"g-{number}"
         fed.see([group_seen(name, 2)])
-        fed.see(_in_group(pod, name) for pod in _like(_pod({"cpu": cpu}), 2, prefix=name))
+        fed.see(in_group(pod, name) for pod in copies(pod_asking({"cpu": cpu}), 2, prefix=name))
     fed.begin()
     fed.handled_s = 0.0
     fed.run()
     return fed
 
 
-def _figures(fed: HandFed, gangs: int) -> dict[str, Any]:
+def figures(fed: HandFed, gangs: int) -> dict[str, Any]:
     times_ms = 1000.0 * np.array(fed.decisions_s or [float("nan")])
     return {
         "algorithm_ms": float(times_ms.mean()),
@@ -148,8 +148,8 @@ def _churn(fed: HandFed, nodes: int, number: int, rng: np.random.Generator) -> t
 
 def _tenants(nodes: int) -> Iterator[Pod]:
     """Ten running pods on each node that is not kept free: eight with a GPU each, two without."""
-    with_gpu = _pod({"cpu": "8", GPU: "1"}, tolerant=True)
-    without = _pod({"cpu": "2"}, tolerant=True)
+    with_gpu = pod_asking({"cpu": "8", GPU: "1"}, tolerant=True)
+    without = pod_asking({"cpu": "2"}, tolerant=True)
     for row in range(nodes):
         if _is_roomy(row):
             continue
@@ -167,12 +167,6 @@ def _is_roomy(row: int) -> bool:
     return row % ROOMY_EVERY == 3
 
 
-def _plain_node(number: int, racks: int, version: str = "1") -> Node:
-    labels = {RACK: f"r-{number % racks}"} if racks else {}
-    offered = {"cpu": "4", "memory": "32Gi", "pods": "110"}
-    return _node(number, labels, offered, [], version)
-
-
 def _gpu_node(number: int) -> Node:
     labels = {
         RACK: f"r-{number // NODES_PER_RACK}",
@@ -180,43 +174,11 @@ def _gpu_node(number: int) -> Node:
     }
     taints = [{"key": "dedicated", "value": "infer", "effect": "NoSchedule"}]
     offered = {"cpu": "96", "memory": "768Gi", "pods": "110", GPU: str(GPUS_PER_NODE)}
-    return _node(number, labels, offered, taints if number % TAINTED_EVERY == 1 else [], "1")
-
-
-def _node(
-    number: int, labels: dict[str, str], offered: dict[str, str], taints: list[dict[str, str]], version: str
-) -> Node:
-    name = f"node-{number:05d}"
-    labels = {"kubernetes.io/hostname": name, **labels}
-    metadata = {"name": name, "uid": name, "resourceVersion": version, "labels": labels}
-    status = {"capacity": offered, "allocatable": offered}
-    return decode_node({"metadata": metadata, "spec": {"taints": taints}, "status": status})
+    return make_node(number, labels, offered, taints if number % TAINTED_EVERY == 1 else [], "1")
 
 
 def _train_pod() -> Pod:
-    return _pod({"cpu": "64", GPU: str(GPUS_PER_NODE)}, selector={POOL: "train"})
-
-
-def _pod(requests: dict[str, str], *, selector: dict[str, str] | None = None, tolerant: bool = False) -> Pod:
-    spec: dict[str, object] = {
-        "schedulerName": "muster",
-        "containers": [{"name": "main", "resources": {"requests": requests}}],
-        "nodeSelector": selector or {},
-        "tolerations": [{"operator": "Exists"}] if tolerant else [],
-    }
-    return decode_pod(
-        {"metadata": {"name": "p", "namespace": "default", "uid": "p"}, "spec": spec, "status": {}}
-    )
-
-
-def _like(model: Pod, count: int, *, prefix: str = "p") -> Iterator[Pod]:
-    for index in range(count):
-        name = f"{prefix}-{index}"
-        yield replace(model, metadata=replace(model.metadata, name=name, uid=name))
-
-
-def _in_group(pod: Pod, group: str) -> Pod:
-    return replace(pod, spec=replace(pod.spec, scheduling_group=SchedulingGroup(pod_group_name=group)))
+    return pod_asking({"cpu": "64", GPU: str(GPUS_PER_NODE)}, selector={POOL: "train"})
 
 
 def _split(fed: HandFed, racks: int) -> list[str]:

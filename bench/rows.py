@@ -7,7 +7,7 @@ Adding one is one line here.  Next: `passes.py`, which runs them, and `table.py`
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from bench import cold_start, end_to_end, exact_search, in_process, quality
+from bench import cold_start, end_to_end, exact_search, hard_groups, in_process, quality
 from bench.contenders import NAMES
 from bench.loads import Load
 
@@ -55,6 +55,8 @@ def quick_rows() -> list[Row]:
         _gangs("500 nodes, 100 × 3", 500, 100, 3),
         _gangs("500 nodes, 3 × 500", 500, 3, 500),
         _gangs("500 nodes, 5 racks, 100 × 4", 500, 100, 4, 5),
+        _preempt(100),
+        _trees("500 nodes, 50 composites × 2 × 3", 500, 50, 2, 3),
         _scale(1000, 10),
         _scale(2000, 10),
         _storm(500, 400, 20),
@@ -79,6 +81,9 @@ def full_rows() -> list[Row]:
         _gangs("5,000 nodes, 50 racks, 3 × 1,000", 5000, 3, 1000, 50),
         _gangs("1,000 nodes, 500 × 20", 1000, 500, 20),
         *(_exact(nodes, feasible=feasible) for nodes in (40, 500) for feasible in (True, False)),
+        *(_preempt(nodes) for nodes in (100, 500, 1000)),
+        _trees("5,000 nodes, 500 composites × 2 × 3", 5000, 500, 2, 3),
+        _trees("5,000 nodes, 3 composites × 2 × 500", 5000, 3, 2, 500),
         *(_scale(nodes, 20) for nodes in (1000, 2000, 5000, 10_000, 20_000, 50_000)),
         _storm(10_000, 10_000, 500),
         *(row for variant in quality.PUBLISHED for row in _openb(variant, seed_count=len(quality.SEEDS))),
@@ -101,6 +106,16 @@ def _end_to_end(loads: tuple[tuple[str, Load], ...]) -> list[Row]:
 def _gangs(name: str, nodes: int, gangs: int, size: int, racks: int = 0) -> Row:
     arguments = {"nodes": nodes, "gangs": gangs, "size": size, "racks": racks}
     return Row("in process", name, "muster", in_process.make_gangs, arguments)
+
+
+def _preempt(nodes: int) -> Row:
+    name = f"{nodes:,} nodes full of gangs of 4"
+    return Row("preemption", name, "muster", hard_groups.preempt, {"nodes": nodes})
+
+
+def _trees(name: str, nodes: int, trees: int, groups: int, size: int) -> Row:
+    arguments = {"nodes": nodes, "trees": trees, "groups": groups, "size": size}
+    return Row("in process", name, "muster", hard_groups.make_trees, arguments)
 
 
 def _scale(nodes: int, decisions: int) -> Row:

@@ -39,6 +39,11 @@ SHOWN: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("pods_per_s", "pods/s", ".0f"),
         ("peak_mb", "peak MB", ".0f"),
     ),
+    "preemption": (
+        ("preempting_p50_ms", "p50 ms", ".2f"),
+        ("preempting_p99_ms", "p99 ms", ".2f"),
+        ("evictions", "evictions", ".0f"),
+    ),
     "exact search": (
         ("median_ms", "median ms", ".1f"),
         ("max_ms", "max ms", ".1f"),
