@@ -41,8 +41,8 @@ class Group(Struct, frozen=True):
     `min_count` is None for the basic policy; it counts pods, or the groups of a composite.  All of
     `topology_keys` hold, widest first; `parent` is a composite group's key.  `conditions` are those last seen
     on the object, so that the core writes only what changes.  `version` is the resourceVersion the group was
-    read at.  `created_s` is Unix seconds.  `preferred_levels` are label keys, widest first, of whose domains the
-    members should occupy few; `rank_key` is the label or annotation by which members are laid along them.
+    read at.  `created_s` is Unix seconds.  `preferred_levels` are label keys, widest first, of whose domains
+    the members should occupy few; `rank_key` is the label or annotation by which they are laid along them.
     """
 
     key: GroupKey

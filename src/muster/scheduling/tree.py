@@ -76,9 +76,9 @@ class TreeTrial:
         """Place the group in the best of these placements."""
         if placements.count == 1:
             outcome = self._place_in(cast, board, placements.rows_of(0), aim)
-            if placements.names[0] == "":
+            if outcome.ok or placements.names[0] == "":
                 return outcome
-            return _in_words(cast, outcome, placements, 0, self._runner.generators)
+            return _in_words(cast, outcome, placements, 0, self._rejectors(cast, board, placements))
         if cast.is_composite:
             return self._try_each(cast, group, board, placements, placements, aim)
         return self._place_in_best(cast, group, board, placements, aim)
@@ -215,7 +215,7 @@ class TreeTrial:
         if not enough.any():
             nearest = int(np.argmax(room.takes))
             outcome = self._place_in(cast, board, placements.rows_of(nearest), aim)
-            return _in_words(cast, outcome, placements, nearest, runner.generators)
+            return _in_words(cast, outcome, placements, nearest, self._rejectors(cast, board, placements))
         roomy = enough & (room.holds >= group.needed)  # others may come where members have ended
         enough = roomy if roomy.any() else enough
         candidates = placements.keep(enough)
@@ -247,11 +247,26 @@ class TreeTrial:
         if not fitting:
             index, outcome = max(failed, key=lambda pair: len(pair[1].board.all_placed()))
             name = candidates.names[index]
-            return _in_words(cast, outcome, everything, everything.names.index(name), self._runner.generators)
+            rejectors = self._rejectors(cast, board, everything)
+            return _in_words(cast, outcome, everything, everything.names.index(name), rejectors)
         index, outcome = fitting[int(np.argmax(self._score(cast, group, fitting, candidates)))]
         if aim is Aim.EVERYTHING:
             return outcome
         return self._place_in(cast, board, candidates.rows_of(index), aim)
+
+    def _rejectors(self, cast: Cast, board: Board, placements: Placements) -> set[str]:
+        """Every plugin that keeps a waiting member from a node of any placement: each can end the refusal."""
+        runner, rows = self._runner, placements.all_rows()
+        labels = runner.labels_read(board.fork.label_keys_read)
+        pods = {
+            member.shape(metadata=runner.reads_metadata, labels=labels): member.pod
+            for leaf in cast.leaves()
+            for member in still_waiting(leaf, board)
+        }
+        found = set(runner.generators)
+        for pod in pods.values():
+            found.update(named.plugin for named in runner.filter(pod, board.fork, rows).reasons)
+        return found
 
     def _score(
         self, cast: Cast, group: Group, fitting: Sequence[tuple[int, Outcome]], candidates: Placements
@@ -303,13 +318,13 @@ def _nowhere(group: Group, snapshot: Snapshot, rows: Int32) -> str:
 
 
 def _in_words(
-    cast: Cast, outcome: Outcome, placements: Placements, nearest: int, generators: Iterable[str]
+    cast: Cast, outcome: Outcome, placements: Placements, nearest: int, rejectors: Iterable[str]
 ) -> Outcome:
     """Say on a refusal how many placements there are, and of which one the reason speaks."""
     if outcome.ok or outcome.is_error:
         return outcome
     name = placements.names[nearest]
-    outcome.findings.rejectors.update(generators)
+    outcome.findings.rejectors.update(rejectors)
     text = (
         f"0/{placements.count} placements are available, first placement status ({name}): "
         f"{outcome.status.message}"

@@ -1,5 +1,6 @@
 """Groups in placements: which is chosen, and what is said when none will do."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -7,11 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.scheduling.test_attempt import make_cast, make_runner, nodes_of
 from tests.unit.scheduling.test_room import cluster_of, racks_of
+from tests.unit.scheduling.world import World
 
+from muster.framework.groups import ObjectKey
+from muster.framework.ports import CompositeGone, CompositeSeen
 from muster.scheduling.attempt import Attempt, attempt
 from muster.scheduling.board import Board
+from muster.scheduling.members import Cast, Members, composite_entity
 from muster.scheduling.tree import Aim, TreeTrial
-from muster.testing.builders import ClusterBuilder
+from muster.testing.builders import ClusterBuilder, make_cluster, make_group, make_pod
 
 
 def in_racks(cluster: ClusterBuilder, min_count: int | None, cpus: list[int]) -> Attempt:
@@ -77,3 +82,87 @@ def test_counting_chooses_what_trying_every_rack_would(
     )
     chosen = {member.key.name: cluster.snapshot().node_names[row] for member, row in slow.board.all_placed()}
     assert nodes_of(fast) == (chosen if slow.ok else {})
+
+
+def test_a_change_in_a_domain_that_was_not_tried_wakes_the_group() -> None:
+    world = World().node("a1", cpu=1, labels={"rack": "a"})
+    for name in ("b1", "b2"):
+        world.node(name, cpu=1, labels={"rack": "b"}, unschedulable=True, version="1")
+    world.group("g", 2, topology_keys=("rack",)).members("g", 0, 1).run(100)
+    assert world.bound == set()
+    for name in ("b1", "b2"):
+        world.node(name, cpu=1, labels={"rack": "b"}, version="2").run(5)
+    assert world.bound == {"g-0", "g-1"}
+
+
+def make_tree(min_groups: int | None, **leaves: tuple[int | None, int]) -> Cast:
+    """A composite c with a group per word: its minimum, and how many members of one cpu it has."""
+    members = Members(frozenset({"muster"}))
+    c = ObjectKey("default", "c")
+    members.see_group(make_group("c", min_groups, is_composite=True))
+    for name, (min_count, count) in leaves.items():
+        members.see_group(make_group(name, min_count, parent=c))
+        for index in range(count):
+            members.see_pod(make_pod(f"{name}-{index}", cpu=1, group=name), ObjectKey("default", name))
+    return members.cast(composite_entity(c))
+
+
+def placed_of(cast: Cast, cpu: int) -> dict[str, int]:
+    decision = attempt(cast, make_cluster().node(cpu=cpu).snapshot(), make_runner())
+    return dict(Counter(name.split("-")[0] for name in nodes_of(decision)))
+
+
+@pytest.mark.parametrize(
+    ("min_groups", "cpu", "placed"),
+    [
+        pytest.param(2, 5, {"a": 3, "b": 2}, id="room-for-all"),
+        pytest.param(2, 4, {"a": 2, "b": 2}, id="minima-before-surplus"),
+        pytest.param(2, 3, {}, id="one-group-too-few"),
+        pytest.param(1, 3, {"a": 3}, id="one-group-is-enough"),
+        pytest.param(None, 4, {"a": 2, "b": 2}, id="basic-every-minimum-before-surplus"),
+    ],
+)
+def test_minima_come_before_surplus(min_groups: int | None, cpu: int, placed: dict[str, int]) -> None:
+    assert placed_of(make_tree(min_groups, a=(2, 3), b=(2, 2)), cpu) == placed
+
+
+def test_a_tree_that_fails_says_which_group_was_the_first() -> None:
+    tree = make_tree(2, a=(2, 2), b=(2, 2))
+    decision = attempt(tree, make_cluster().node(cpu=3).snapshot(), make_runner())
+    assert decision.message == (
+        "minGroupCount (2) cannot be satisfied: 1 scheduled, 0 remaining; "
+        "pod group default/b: minCount (2) cannot be satisfied: 1 scheduled, 0 remaining"
+    )
+    assert list(decision.group_texts) == [ObjectKey("default", "b")]
+
+
+def test_a_ring_and_a_tree_too_deep_are_told_so_and_not_tried() -> None:
+    world = World().node("n1", cpu=9)
+    for name, parent in (("x", "y"), ("y", "x"), ("p", ""), ("q", "p"), ("r", "q"), ("s", "r")):
+        above = ObjectKey("default", parent) if parent else None
+        world.tell(CompositeSeen(make_group(name, is_composite=True, parent=above, uid=f"uid-{name}")))
+    for name, parent in (("g", "x"), ("h", "s")):
+        world.group(name, 1, parent=ObjectKey("default", parent)).members(name, 0)
+    world.run(20)
+    assert world.bound == set()
+    ring, deep = world.condition("g", "muster.dev/Waiting"), world.condition("h", "muster.dev/Waiting")
+    assert ring is not None
+    assert (ring.reason, ring.message) == (
+        "InvalidTree",
+        "composite pod group default/x is an ancestor of itself",
+    )
+    assert deep is not None
+    assert (deep.message or "").startswith("composite pod group default/s is on level 4 of its tree")
+
+
+def test_a_tree_is_whole_when_its_composite_comes_and_falls_apart_when_it_goes() -> None:
+    world = World().node("n1", cpu=1)
+    world.group("g", 1, parent=ObjectKey("default", "c")).members("g", 0).run(20)
+    assert world.place("g") == "incomplete"
+    composite = make_group("c", 1, is_composite=True)
+    world.pod("x", node="n1").tell(CompositeSeen(composite)).run(5)
+    assert world.place("g") in ("backoff", "unschedulable")
+    world.tell(CompositeGone(composite.key, composite.uid)).run(5)
+    assert world.place("g") == "incomplete"
+    world.tell(CompositeSeen(composite)).delete("x").run(5)
+    assert world.bound == {"g-0"}
