@@ -24,6 +24,8 @@ from muster.placement.eviction import Eviction, Try
 from muster.placement.packing import Packing
 from muster.placement.victims import Judge, Unit
 
+ANY_ROW = -1  # for `Filter.rows_changed`: not one row but the question whether there is one
+
 
 class Entity(Struct, frozen=True):
     """What the queue orders: a lone pod or a root group.
@@ -153,7 +155,10 @@ class Filter(Protocol):
         ...
 
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
-        """Rows to judge again for `pod` after `placed` was assigned to `row`; None: all live rows."""
+        """Rows to judge again for `pod` after `placed` was assigned to `row`; None: all live rows.
+
+        `row` ANY_ROW: whether there is a row that would change anything; none given: there is not.
+        """
         ...
 
 

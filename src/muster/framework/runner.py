@@ -21,6 +21,7 @@ from muster.cluster.snapshot import Snapshot
 from muster.framework.events import ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.groups import Group, Subgroup, UnsupportedField
 from muster.framework.points import (
+    ANY_ROW,
     Capacity,
     Entity,
     Filter,
@@ -275,12 +276,7 @@ class Runner:
         with _blamed(plugin.name, "packing", pods[0].metadata.name):
             if isinstance(plugin, PackingRule):
                 return plugin.packing(pods, snapshot, rows)
-            changes = (
-                plugin.rows_changed(placed, row, pod, snapshot)
-                for row in {int(rows[0]), int(rows[len(rows) // 2]), int(rows[-1])}
-                for placed in pods
-                for pod in pods
-            )
+            changes = (plugin.rows_changed(placed, ANY_ROW, pod, snapshot) for placed in pods for pod in pods)
             if any(changed is None or changed.size for changed in changes):
                 return None
             masks = [plugin.filter(pod, snapshot, rows).feasible for pod in pods]
@@ -299,7 +295,7 @@ class Runner:
         rows = snapshot.live_rows()
         for plugin in self.filters:
             if getattr(plugin, "reads_pods", False) or (
-                rows.size and self._changes_with_placing(plugin, pod, snapshot, rows)
+                rows.size and self._changes_with_placing(plugin, pod, snapshot)
             ):
                 continue
             with _blamed(plugin.name, "filter", pod.metadata.name):
@@ -325,15 +321,15 @@ class Runner:
             return False
         counting = {plugin.name for plugin in self._capacities}
         return not any(
-            plugin.name not in counting and self._changes_with_placing(plugin, pod, snapshot, rows)
+            plugin.name not in counting and self._changes_with_placing(plugin, pod, snapshot)
             for plugin in self.filters
         )
 
     @staticmethod
-    def _changes_with_placing(plugin: Filter, pod: Pod, snapshot: Snapshot, rows: Int32) -> bool:
-        """Whether the filter may answer otherwise for `pod` after a copy of it was placed."""
+    def _changes_with_placing(plugin: Filter, pod: Pod, snapshot: Snapshot) -> bool:
+        """Whether the filter may answer otherwise for `pod` once a copy of it is on some row."""
         with _blamed(plugin.name, "rows_changed", pod.metadata.name):
-            changed = plugin.rows_changed(pod, int(rows[0]), pod, snapshot)
+            changed = plugin.rows_changed(pod, ANY_ROW, pod, snapshot)
         return changed is None or changed.size > 0
 
     def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:

@@ -26,7 +26,7 @@ from muster.cluster.pod_rules import (
 )
 from muster.cluster.snapshot import PodMove, Snapshot
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
-from muster.framework.points import NodeReason, NodeVerdict
+from muster.framework.points import ANY_ROW, NodeReason, NodeVerdict
 from muster.placement.packing import Packing, no_rule
 
 _HARD_WEIGHT = 1  # a required affinity of a placed pod draws those it is about, as in stock
@@ -71,6 +71,7 @@ class InterPodAffinity:
     name: ClassVar[str] = "InterPodAffinity"
     reads_metadata: ClassVar[bool] = False
     reads_selected_labels: ClassVar[bool] = True
+    reads_pods: ClassVar[bool] = True
 
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         left = np.ones(len(rows), dtype=np.bool_)
@@ -96,7 +97,7 @@ class InterPodAffinity:
         if has_pod_rules(placed) or has_pod_rules(pod):
             rules = rules_of(pod)
             for effect in _effects(pod, rules, placed, snapshot.namespaces):
-                if effect.kind == _NEAR and _was_first(placed, row, pod, rules, snapshot):
+                if row == ANY_ROW or (effect.kind == _NEAR and _was_first(placed, row, pod, rules, snapshot)):
                     return None
                 changed.update(snapshot.labels.column(effect.topology_key).rows_like(row).tolist())
         return np.array(sorted(changed), dtype=np.int32)

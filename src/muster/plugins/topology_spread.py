@@ -20,7 +20,7 @@ from muster.cluster.pod_rules import Audience, with_own_labels
 from muster.cluster.snapshot import PodMove, Snapshot
 from muster.cluster.topology import LabelColumn
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
-from muster.framework.points import NodeReason, NodeVerdict
+from muster.framework.points import ANY_ROW, NodeReason, NodeVerdict
 from muster.placement.node_rules import meets_node_rules, tolerates_hard_taints
 from muster.placement.packing import Packing, no_rule
 
@@ -64,6 +64,7 @@ class PodTopologySpread:
     name: ClassVar[str] = "PodTopologySpread"
     reads_metadata: ClassVar[bool] = False
     reads_selected_labels: ClassVar[bool] = True
+    reads_pods: ClassVar[bool] = True
 
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         left = np.ones(len(rows), dtype=np.bool_)
@@ -89,7 +90,11 @@ class PodTopologySpread:
         changed: set[int] = set()
         for kind in (_HARD, _SOFT) if pod.spec.topology_spread_constraints else ():
             for spread in _spreads(pod, kind, snapshot):
-                if not _counts(spread, placed) or not spread.counted[row]:
+                if not _counts(spread, placed):
+                    continue
+                if row == ANY_ROW:
+                    return None
+                if not spread.counted[row]:
                     continue
                 now = _domains(spread, snapshot)
                 before = now.pods.copy()

@@ -20,6 +20,7 @@ from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.groups import Group, UnsupportedField
 from muster.framework.points import (
+    ANY_ROW,
     Capacity,
     Entity,
     Filter,
@@ -306,6 +307,13 @@ def _check_rows_changed(plugin: Filter, pod: Pod, snapshot: Snapshot, rows: Int3
             fork = snapshot.fork()
             fork.place(placed, row)
             changed = plugin.rows_changed(placed, row, pod, fork)
+            anywhere = plugin.rows_changed(placed, ANY_ROW, pod, fork)
+            _promise(
+                anywhere is None or anywhere.size > 0 or (changed is not None and not changed.size),
+                plugin,
+                "rows_changed",
+                "gives something for ANY_ROW if it does for some row",
+            )
             if changed is None:
                 continue
             _promise(
