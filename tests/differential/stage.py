@@ -30,6 +30,7 @@ WATCH = (
     "/api/v1/pods?watch=true&allowWatchBookmarks=true"
     "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
 )
+COMPLETE = "k8s.io/initial-events-end"  # annotation of the bookmark after the last pod that was there already
 
 
 class WatchedStage:
@@ -90,12 +91,13 @@ class WatchedStage:
     # ── the watch ────────────────────────────────────────────────────────────────────────────────
 
     def _watch(self) -> None:
-        """Follow the pods; a stream that ends is begun anew."""
+        """Follow the pods; a stream that ends is begun anew, and shown once it is complete."""
         while not self._stopped:
-            with self._changed:
-                self._pods.clear()
+            pods: Pods = {}
             for event in self._events():
-                self._apply(event)
+                if event["type"] == "ERROR":
+                    break
+                self._apply(pods, event)
 
     def _events(self) -> Iterator[dict[str, Any]]:
         config = yaml.safe_load(self._kubeconfig.read_text())
@@ -112,16 +114,18 @@ class WatchedStage:
         finally:
             connection.close()
 
-    def _apply(self, event: dict[str, Any]) -> None:
+    def _apply(self, pods: Pods, event: dict[str, Any]) -> None:
         metadata = event["object"].get("metadata", {})
         key = (metadata.get("namespace", ""), metadata.get("name", ""))
         with self._changed:
-            if event["type"] == "DELETED":
-                self._pods.pop(key, None)
-            elif event["type"] in ("ADDED", "MODIFIED"):
-                self._pods[key] = event["object"]
+            if event["type"] == "BOOKMARK":
+                if COMPLETE not in (metadata.get("annotations") or {}):
+                    return
+                self._pods = pods
+            elif event["type"] == "DELETED":
+                pods.pop(key, None)
             else:
-                return
+                pods[key] = event["object"]
             self._count += 1
             self._changed.notify_all()
 
