@@ -47,6 +47,8 @@ def main() -> int:
         print(f"{word} {case.id:8} {clock.now_s() - began_s:5.1f}s {case.title}", flush=True)
         if fault:
             print(f"     {fault}", flush=True)
+        elif interpreter.unmet:
+            print(f"     would be better: {'; '.join(interpreter.unmet)}", flush=True)
     clear(api, clock, made_paths)
     print(", ".join(f"{count} {word}" for word, count in counts.items() if count or word != "skipped"))
     return 1 if counts["failed"] or not counts["passed"] else 0

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import yaml
+from tests.conformance.placement import case_fields, is_placement_case
 
 CASE_FILES = Path(__file__).parent / "cases"
 
@@ -30,6 +31,7 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load_cases(file: Path) -> list[Case]:
-    """The cases of one file, in order."""
+    """The cases of one file, in order, whichever of the two notations it is in."""
     with file.open(encoding="utf-8") as text:
-        return msgspec.convert(yaml.safe_load(text)["cases"], list[Case])
+        cases = yaml.safe_load(text)["cases"]
+    return msgspec.convert([case_fields(raw) if is_placement_case(raw) else raw for raw in cases], list[Case])

@@ -130,6 +130,12 @@ def _gone_count(sight: Sight, wanted: Any) -> Complaints:
             yield f"{names}: {found} gone, want {count}"
 
 
+def _gone_of(sight: Sight, wanted: Any) -> Complaints:
+    gone = [name for name in spread_all(wanted["names"]) if not sight.runs_on(name)]
+    if len(gone) != wanted["count"]:
+        yield f"{len(gone)} gone ({', '.join(gone)}), want {wanted['count']}"
+
+
 def _exactly_one_of(sight: Sight, wanted: Any) -> Complaints:
     placed = [[bool(sight.node_of(name)) for name in spread_all(names)] for names in wanted]
     whole = [all(each) for each in placed]
@@ -307,6 +313,7 @@ CHECKS: dict[str, Callable[[Sight, Any], Complaints]] = {
     "untouched": _untouched,
     "boundCount": _bound_count,
     "goneCount": _gone_count,
+    "goneOf": _gone_of,
     "exactlyOneOf": _exactly_one_of,
     "wholeOrNone": _whole_or_none,
     "nodes": _nodes,

@@ -68,6 +68,7 @@ class Interpreter:
         self._control = control
         self._memory = Memory()
         self.made_paths: list[str] = []  # of objects made by path: whoever cleans must remove them
+        self.unmet: list[str] = []  # what a case prefers and is not so: told, and no failure
         self._verbs: dict[str, Callable[[Any], None]] = {
             "create": self._create,
             "delete": self._delete,
@@ -80,6 +81,7 @@ class Interpreter:
             "expect": self._expect,
             "right": self._right,
             "stock": self._stock,
+            "prefer": self._prefer,
         }
 
     def run(self, case: Case) -> None:
@@ -160,7 +162,9 @@ class Interpreter:
                 "schedulerName", self._options.scheduler_name
             )
         self.made_paths.append(f"{path}/{made['metadata']['name']}")
-        self._api.must("POST", path, made)
+        uid = self._api.must("POST", path, made)["metadata"]["uid"]
+        if made["kind"] == "Pod":
+            self._memory.uids[made["metadata"]["name"]] = uid
 
     # ── changing things ──────────────────────────────────────────────────────────────────────────
 
@@ -231,6 +235,10 @@ class Interpreter:
         """What the stock scheduler does and a better one need not."""
         if self._options.stock:
             self._expect(expectation)
+
+    def _prefer(self, expectation: Object) -> None:
+        """What would be better still."""
+        self.unmet += complaints(self._sight(), expectation)
 
     def _refuse(self, short: Object) -> None:
         try:

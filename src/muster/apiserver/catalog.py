@@ -20,6 +20,7 @@ from muster.apiserver.strategies.pods import PodStrategy, pod_grace_s
 from muster.apiserver.strategies.policy import BudgetStrategy
 from muster.apiserver.strategies.priority import CLASSES, PriorityClassStrategy, system_classes
 from muster.apiserver.strategies.reviews import review_access, review_rules, review_self
+from muster.apiserver.strategies.runtime_classes import RuntimeClassStrategy
 from muster.apiserver.strategies.workloads import WorkloadStrategy
 
 SCHEDULING = "scheduling.k8s.io"
@@ -207,6 +208,15 @@ _OTHERS = (
         has_generation=True,
         default_propagation="Orphan",
         default_warning=ORPHANS,
+    ),
+    Kind(
+        group="node.k8s.io",
+        versions=("v1",),
+        kind="RuntimeClass",
+        resource="runtimeclasses",
+        singular="runtimeclass",
+        namespaced=False,
+        strategy=RuntimeClassStrategy(),
     ),
     Kind(
         group="coordination.k8s.io",

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from muster.apiserver.kinds import Cause, Cluster, Object
-from muster.apiserver.strategies.base import BaseStrategy, forbid
+from muster.apiserver.strategies.base import BaseStrategy
 from muster.apiserver.strategies.fields import items, keep_from, mapping, text
 from muster.apiserver.strategies.pod_changes import (
     keep_all_but_ephemeral,
@@ -24,6 +24,7 @@ from muster.apiserver.strategies.pod_warnings import pod_warnings
 from muster.apiserver.strategies.printing import Column
 from muster.apiserver.strategies.priority import admit_priority
 from muster.apiserver.strategies.resources import quality_of_service
+from muster.apiserver.strategies.runtime_classes import admit_runtime_class
 
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 _LOST_NODES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -92,14 +93,9 @@ class PodStrategy(BaseStrategy):
         super().prepare_update(obj, old, sub, cluster)
 
     def admit_create(self, obj: Object, cluster: Cluster) -> None:
-        spec, name = obj["spec"], obj["metadata"].get("name", "")
         admit_priority(obj, cluster, resource="pods", group="")
-        _tolerate_lost_nodes(spec)
-        if class_name := spec.get("runtimeClassName"):
-            raise forbid("pods", "", name, f'pod rejected: RuntimeClass "{class_name}" not found')
-        if spec.get("overhead"):
-            why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
-            raise forbid("pods", "", name, why)
+        _tolerate_lost_nodes(obj["spec"])
+        admit_runtime_class(obj, cluster)
         _copy_zone(obj, cluster)
 
     def validate_object(self, obj: Object, cluster: Cluster) -> list[Cause]:
