@@ -158,6 +158,8 @@ class PodStatus(Struct, frozen=True, rename="camel"):
     container_statuses: list[ContainerStatus] | None = None
     init_container_statuses: list[ContainerStatus] | None = None
     resize: str | None = None
+    resources: ResourceRequirements | None = None
+    allocated_resources: Quantities | None = None
 
 
 class Pod(Struct, frozen=True, rename="camel"):

@@ -9,7 +9,7 @@ Next: `axes.py` turns the amounts into a row of columns.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from muster.api.core import Container, ContainerStatus, Pod, Quantities, ResourceRequirements
+from muster.api.core import Container, ContainerStatus, Pod, PodStatus, Quantities, ResourceRequirements
 from muster.api.quantity import INT64_MAX, QuantityError, resource_amount
 from muster.cluster.axes import CPU, MEMORY, PODS
 
@@ -33,7 +33,7 @@ def pod_requests(pod: Pod) -> Amounts:
     """
     spec = pod.spec
     statuses = _statuses_by_name(pod) if spec.node_name else {}
-    infeasible = bool(statuses) and _is_resize_infeasible(pod)
+    infeasible = bool(spec.node_name) and _is_resize_infeasible(pod)
     total: Amounts = {}
     for container in spec.containers:
         _add(total, _container_requests(container, statuses.get(container.name), infeasible))
@@ -41,6 +41,8 @@ def pod_requests(pod: Pod) -> Amounts:
         _apply_init_containers(total, spec.init_containers, statuses, infeasible)
     if spec.resources is not None:
         _apply_pod_level(total, spec.resources)
+        if spec.node_name and pod.status.resources is not None:
+            _apply_pod_level_held(total, pod.status, infeasible)
     if spec.overhead:
         _add(total, _read(spec.overhead))
     total[PODS] = 1
@@ -83,8 +85,21 @@ def _apply_init_containers(
 def _apply_pod_level(total: Amounts, resources: ResourceRequirements) -> None:
     """Let requests of the whole pod replace the sum; a limit alone counts where no container asks."""
     for name, amount in {**_read(resources.limits or {}), **total, **_read(resources.requests or {})}.items():
-        if name in (CPU, MEMORY) or name.startswith("hugepages-"):
+        if _is_pod_level(name):
             total[name] = amount
+
+
+def _apply_pod_level_held(total: Amounts, status: PodStatus, infeasible: bool) -> None:
+    """While the whole pod is resized (KEP-5419) count what the kubelet still holds, if that is more."""
+    held = _read(status.resources.requests or {}) if status.resources is not None else {}
+    _raise(held, _read(status.allocated_resources or {}))
+    for name, amount in held.items():
+        if _is_pod_level(name):
+            total[name] = amount if infeasible else max(total.get(name, 0), amount)
+
+
+def _is_pod_level(name: str) -> bool:
+    return name in (CPU, MEMORY) or name.startswith("hugepages-")
 
 
 def _is_sidecar(container: Container) -> bool:

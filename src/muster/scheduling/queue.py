@@ -325,8 +325,10 @@ class Queue:
         An upper bound, so that no change that helps is slept through: what fits on those nodes now, whether
         it fitted before or not.
         """
-        if refusal.missing == 0 or event.node is None:
-            return refusal.missing == 0
+        if refusal.missing == 0 or Change.POD_ASSIGNED in entry.waits_for:
+            return True  # whom a pod elsewhere can help, a change of one node may help on every node
+        if event.node is None:
+            return False
         name = event.node.metadata.name
         asked = (refusal.shape, refusal.never)
         if asked not in copies:

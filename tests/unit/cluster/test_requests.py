@@ -123,6 +123,30 @@ def test_statuses_of_a_pod_without_a_node_say_nothing() -> None:
     assert pod_requests(replace(pod, spec=replace(pod.spec, node_name="")))["cpu"] == 5000
 
 
+@pytest.mark.parametrize(
+    ("wanted", "held", "reason", "milli"),
+    [
+        pytest.param("2", "6", "Deferred", 6000, id="shrinks-when-the-kubelet-has-done-it"),
+        pytest.param("6", "2", "Deferred", 6000, id="grows-at-once"),
+        pytest.param("6", "2", "Infeasible", 2000, id="cannot-grow"),
+    ],
+)
+def test_a_resize_of_the_whole_pod_counts_what_is_held(
+    wanted: str, held: str, reason: str, milli: int
+) -> None:
+    spec = {
+        "nodeName": "n1",
+        "containers": [container("1")],
+        "resources": {"requests": {"cpu": wanted}},
+    }
+    status = {
+        "resources": {"requests": {"cpu": held}},
+        "allocatedResources": {"cpu": held},
+        "conditions": [{"type": "PodResizePending", "status": "True", "reason": reason}],
+    }
+    assert pod_requests(pod_of(spec, status))["cpu"] == milli
+
+
 def test_host_ports_of_containers_and_sidecars_count_once() -> None:
     port = {"containerPort": 80, "hostPort": 80}
     inner = {"containerPort": 81}

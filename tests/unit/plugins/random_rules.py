@@ -13,9 +13,11 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 HOST, ZONE = "kubernetes.io/hostname", "zone"
 
+NOT_SELECTED = ["rev"]  # the API server refuses keys that the selector has, too
+
 keys = st.sampled_from([HOST, ZONE, "rack"])
 values = st.sampled_from(["x", "y"])
-labels = st.dictionaries(st.sampled_from(["app", "tier"]), values, max_size=2)
+labels = st.dictionaries(st.sampled_from(["app", "tier", "rev"]), values, max_size=3)
 namespaces = st.sampled_from(["default", "default", "other"])
 
 
@@ -46,7 +48,9 @@ def terms(draw: st.DrawFn) -> dict[str, Any]:
     if scope == "every":
         term["namespaceSelector"] = {}
     if draw(st.integers(0, 5)) == 0:
-        term[draw(st.sampled_from(["matchLabelKeys", "mismatchLabelKeys"]))] = ["tier"]
+        term[draw(st.sampled_from(["matchLabelKeys", "mismatchLabelKeys"]))] = [
+            "rev"
+        ]  # never a key of the selector: the API server refuses that
     return term
 
 
@@ -75,7 +79,7 @@ def constraints(draw: st.DrawFn) -> dict[str, Any]:
     for policy in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
         constraint[policy] = draw(st.sampled_from([None, "Honor", "Ignore"]))
     if draw(st.integers(0, 3)) == 0:
-        constraint["matchLabelKeys"] = ["tier"]
+        constraint["matchLabelKeys"] = NOT_SELECTED
     return constraint
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.unit.plugins.random_rules import (
     HOST,
     PREFERRED,
@@ -24,7 +25,9 @@ from muster.api.selectors import matches_selector
 from muster.cluster.snapshot import Snapshot
 from muster.cluster.state import ClusterState
 from muster.framework.events import Change, ClusterEvent, Hint, Rejected
+from muster.framework.runner import Runner, Weighted
 from muster.plugins.inter_pod_affinity import InterPodAffinity
+from muster.plugins.priority_sort import PrioritySort
 from muster.testing.builders import make_cluster, make_gang, make_node, make_pod
 from muster.testing.conformance import check_plugin
 
@@ -176,7 +179,7 @@ def test_rows_that_are_not_named_answer_as_before(state: ClusterState, pod: Pod,
     before = plugin.filter(pod, fork, rows).feasible, plugin.score(pod, fork, rows)
     news = []
     for index in range(data.draw(st.integers(1, 3)) if rows.size else 0):
-        member = data.draw(st.one_of(pods(f"member-{index}"), st.just(pod)))
+        member = data.draw(st.one_of(pods(f"member-{index}"), st.builds(replace, st.just(pod))))
         row = data.draw(st.sampled_from(rows.tolist()))
         fork.place(member, row)
         news.append((member, row))
@@ -232,6 +235,13 @@ def test_the_first_pod_may_be_alone_and_the_second_joins_it() -> None:
     changed = InterPodAffinity().rows_changed(second, 1, second, fork)
     assert changed is not None
     assert changed.tolist() == [1]
+
+
+def test_nodes_count_as_usable_though_nobody_wanted_near_is_there_yet() -> None:
+    """The nearest fit must not say that no node passes the rules: pods come and go."""
+    snapshot = make_cluster().nodes(2).snapshot()
+    runner = Runner([Weighted(PrioritySort()), Weighted(InterPodAffinity())])
+    assert runner.usable(make_pod(affinity=near(term())), snapshot).tolist() == [True, True]
 
 
 def test_members_that_differ_in_a_label_no_rule_reads_share_one_count() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.unit.plugins.random_rules import HOST, ZONE, as_going, clusters, move_something, pods
 
 from muster.api.core import Pod, TopologySpreadConstraint
@@ -130,7 +131,7 @@ def test_rows_that_are_not_named_answer_as_before(state: ClusterState, pod: Pod,
     before = plugin.filter(pod, fork, rows).feasible, plugin.score(pod, fork, rows)
     news = []
     for index in range(data.draw(st.integers(1, 4)) if rows.size else 0):
-        member = data.draw(st.one_of(pods(f"member-{index}"), st.just(pod)))
+        member = data.draw(st.one_of(pods(f"member-{index}"), st.builds(replace, st.just(pod))))
         row = data.draw(st.sampled_from(rows.tolist()))
         fork.place(member, row)
         news.append((member, row))
