@@ -312,6 +312,11 @@ class Runner:
                     usable[rows] &= plugin.filter(pod, snapshot, rows).feasible
         return usable
 
+    @property
+    def counting(self) -> frozenset[str]:
+        """Names of the plugins that refuse for want of room: those that count copies."""
+        return frozenset(plugin.name for plugin in self._capacities)
+
     def can_count(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> bool:
         """Whether copies of `pod` may be placed by counting.
 

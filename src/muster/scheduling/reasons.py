@@ -6,9 +6,11 @@ counts and the nearest fit.  The arithmetic is `placement/explain.py`'s.
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 from msgspec import Struct
 
 from muster.api.core import Pod
+from muster.base.arrays import Int32
 from muster.cluster.snapshot import Snapshot
 from muster.framework.groups import UnsupportedField
 from muster.framework.runner import Filtered, Runner
@@ -64,19 +66,36 @@ class Explanations:
         waiting: Sequence[Member],
         snapshot: Snapshot,
         members: Members,
+        *,
+        nearest: tuple[str, Int32] | None = None,
     ) -> str:
-        """Give the count that is missed, what is needed and the nearest fit.  Raises PluginError."""
+        """Give the count that is missed, what is needed and the nearest fit.  Raises PluginError.
+
+        `nearest`: name and rows of the placement to speak of, where the group must be inside one.
+        """
         parts = [count_text] if count_text else []
         fields = [shortfall.text for shortfall in shortfalls if shortfall.by_fields]
         if fields:
             return "; ".join((*parts, *fields))
         needed = max(1, cast.missing_count)
         if needed <= len(waiting):
-            parts.append(self._sentence(needed, waiting, snapshot, members))
-        several = [text for text in shortfalls[:1] if len(parts) < 2 or len(text.plugins) > 1]
-        return "; ".join((*parts, *(shortfall.text for shortfall in several)))
+            where = f"in {nearest[0]}: " if nearest is not None else ""
+            parts.append(where + self._sentence(needed, waiting, snapshot, members, nearest))
+        more = [
+            short.text
+            for short in shortfalls[:1]
+            if len(parts) < 2 or len(short.plugins) > 1 or short.plugins.isdisjoint(self._runner.counting)
+        ]
+        return "; ".join((*parts, *more))
 
-    def _sentence(self, needed: int, waiting: Sequence[Member], snapshot: Snapshot, members: Members) -> str:
+    def _sentence(
+        self,
+        needed: int,
+        waiting: Sequence[Member],
+        snapshot: Snapshot,
+        members: Members,
+        nearest: tuple[str, Int32] | None,
+    ) -> str:
         """The nearest fit of members of these shapes."""
         if snapshot is not self._snapshot:
             self._snapshot = snapshot
@@ -88,10 +107,14 @@ class Explanations:
             shape = member.shape(metadata=self._runner.reads_metadata, labels=labels)
             counts[shape] = counts.get(shape, 0) + 1
             pods.setdefault(shape, member.pod)
-        asked = (needed, *counts.items())
+        inside = snapshot.live
+        if nearest is not None:
+            inside = np.zeros_like(snapshot.live)
+            inside[nearest[1]] = True
+        asked = (needed, inside.tobytes(), *counts.items())
         if asked not in self._sentences:
             shapes = [
-                (pods[shape], count, self._runner.usable(pods[shape], snapshot))
+                (pods[shape], count, self._runner.usable(pods[shape], snapshot) & inside)
                 for shape, count in counts.items()
             ]
             running = self._holders.running(members, snapshot)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from msgspec.structs import replace
-from tests.unit.scheduling.world import World
+from tests.unit.scheduling.world import World, key_of
 
 from muster.framework.ports import NamespaceGone, NamespaceSeen, NodeSeen
 from muster.testing.builders import make_node, make_pod
@@ -48,6 +48,14 @@ def test_a_gang_apart_is_spread_over_nodes_and_waits_for_as_many() -> None:
     assert world.bound == set()
     at_once(world.node("n3"))
     assert len({world.node_of(f"g-{index}") for index in range(3)}) == 3
+
+
+def test_a_group_for_which_there_is_room_is_told_the_rule_that_keeps_it_out() -> None:
+    world = World().node("n1", cpu=8).node("n2", cpu=8).group("g", 3)
+    world.members("g", 0, 1, 2, labels={"app": "g"}, affinity=apart(about("g"))).run(20)
+    pending = world.scheduler.report().find(key_of("g"))
+    assert pending is not None
+    assert "2 node(s) didn't match pod anti-affinity rules" in pending.message
 
 
 def test_the_end_of_a_pod_that_keeps_others_away_wakes_them() -> None:
