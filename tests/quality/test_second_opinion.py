@@ -1,4 +1,4 @@
-"""The exact search against another solver (CP-SAT) and another formulation, where trying everything takes too long.
+"""The exact search against another solver (CP-SAT), where trying everything takes too long.
 
 Demand grows step by step until it cannot be met any more: at every step both must say the same, so that the
 last placement that exists is found and the first that does not is proved not to.

@@ -83,12 +83,14 @@ def find_question(cast: Cast, snapshot: Snapshot, runner: Runner) -> Question | 
     if group is None or cast.is_composite:
         return None
     needed = group.needed - cast.placed_count
+    if needed < 2:
+        return None
     able = {
         shape: tuple(alike)
         for shape, alike in _by_shape(cast, snapshot, runner).items()
         if not runner.unsupported(alike[0].pod)
     }
-    if needed < 2 or not 2 <= len(able) <= SHAPES_MAX or sum(map(len, able.values())) < needed:
+    if not 2 <= len(able) <= SHAPES_MAX or sum(map(len, able.values())) < needed:
         return None
     pinned = pinned_members(cast, snapshot)
     placements = runner.placements(group, snapshot, snapshot.live_rows(), pinned=pinned)
@@ -165,7 +167,8 @@ def _search_or_say(
 ) -> str | list[Effect]:
     """What is known of this question, in words; or a search (none where one for it is out already)."""
     problem, known = question.problem, searches.find(entity)
-    proved = f"proved impossible on the {len(question.node_names)} nodes as they are"
+    count = len(question.node_names)
+    proved = f"proved impossible on the {count} nodes as they are" if count > 1 else "proved impossible"
     if max(count_at_most(problem, domain) for domain in problem.domains) < problem.needed:
         searches.forget(entity)
         return proved

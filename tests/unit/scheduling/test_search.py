@@ -83,7 +83,7 @@ def test_too_little_room_whatever_the_order_is_said_without_a_search() -> None:
     world = World().node("n1", cpu=4).pod("lone", cpu=2, node="n1").group("g", 2)
     world.members("g", 0, cpu=3).members("g", 1).run()
     assert world.of(Search) == []
-    assert "proved impossible on the 1 nodes as they are" in message(world)
+    assert "proved impossible" in message(world)
 
 
 def test_an_answer_about_other_nodes_is_searched_anew() -> None:
