@@ -1,5 +1,7 @@
 """Frozen snapshots and their forks."""
 
+import gc
+import weakref
 from collections.abc import Sequence
 
 import numpy as np
@@ -185,3 +187,15 @@ def test_moves_are_told_from_a_pods_own_on_or_supposed() -> None:
     assert [move.pod for move in fork.moves_since(one, 0)] == [one, two]
     assert next(iter(fork.moves_since(make_pod("three"), 1))).row == 1
     assert len(fork.moves) == 2
+
+
+def test_a_snapshot_nobody_needs_is_gone_without_the_garbage_collector() -> None:
+    snapshot = make_cluster().node("n1").snapshot()
+    fork = snapshot.fork()
+    gone = weakref.ref(snapshot), weakref.ref(fork)
+    gc.disable()
+    try:
+        del snapshot, fork
+        assert [reference() for reference in gone] == [None, None]
+    finally:
+        gc.enable()
