@@ -127,6 +127,8 @@ class Judge(Protocol):
     @property
     def reads_metadata(self) -> bool: ...
 
+    def labels_read(self, keys: frozenset[str]) -> frozenset[str]: ...
+
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Judged: ...
 
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None: ...
@@ -179,8 +181,9 @@ class _Beside:
         self._judge = judge
         self._reach = reach
         self._seats_of_shape: dict[ShapeKey, dict[int, list[int]]] = {}  # by row
+        labels = judge.labels_read(ground.label_keys_read)
         for index, (pod, row) in enumerate(seats):
-            shape = shape_key(pod, metadata=judge.reads_metadata)
+            shape = shape_key(pod, metadata=judge.reads_metadata, labels=labels)
             self._seats_of_shape.setdefault(shape, {}).setdefault(row, []).append(index)
 
     def let_back(self, unit: Unit) -> bool:

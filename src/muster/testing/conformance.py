@@ -32,6 +32,7 @@ from muster.framework.points import (
     PlacementGenerator,
     PlacementScore,
     PlacementTotals,
+    PostFilter,
     PreEnqueue,
     QueueSort,
     Score,
@@ -42,6 +43,7 @@ from muster.placement.domains import Placements
 from muster.placement.packing import Packing, Problem, is_placement
 from muster.placement.shapes import shape_key
 from muster.testing.builders import make_cluster, make_gang, make_group, make_node, make_pod
+from muster.testing.preemptors import broken_promises
 
 _POINTS = (
     QueueSort,
@@ -53,6 +55,7 @@ _POINTS = (
     Capacity,
     Score,
     PlacementFeasible,
+    PostFilter,
 )
 _REJECTING = (PreEnqueue, MemberCheck, PlacementGenerator, Filter, PlacementFeasible)
 _COPIES_MAX = 12
@@ -78,6 +81,9 @@ def check_plugin(plugin: Any, *, pods: Sequence[Pod] = (), snapshots: Sequence[S
         _check_pre_enqueue(plugin)
     if isinstance(plugin, PlacementFeasible):
         _check_placement_feasible(plugin)
+    if isinstance(plugin, PostFilter):
+        broken = broken_promises(plugin)
+        _promise(not broken, plugin, "post_filter", "; ".join(broken))
     if isinstance(plugin, MemberCheck):
         _check_members(plugin, everything)
     for snapshot in clusters:

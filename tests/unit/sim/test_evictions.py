@@ -1,0 +1,93 @@
+"""Evictions that should not be are found out."""
+
+import pytest
+from msgspec.structs import replace
+
+from muster.api.core import Pod
+from muster.api.meta import Condition
+from muster.framework.groups import ObjectKey
+from muster.framework.ports import Effect, EvictPod, GroupSeen, NodeSeen, PatchPodStatus, PodSeen, TimeReached
+from muster.sim.evictions import SoundEvictions
+from muster.sim.told import Told
+from muster.testing.builders import make_group, make_node, make_pod
+
+LOW, HIGH = ObjectKey("default", "low"), ObjectKey("default", "h")
+
+
+class Scene:
+    """A node of two cpu with two weak pods, and a strong pod that waits for one of the two places."""
+
+    def __init__(self) -> None:
+        self.told = Told()
+        self.checker = SoundEvictions(self.told)
+        self.tell(NodeSeen(make_node("n1", cpu=2)))
+        for name in ("low", "low2"):
+            self.see(make_pod(name, cpu=1, node="n1", priority=1))
+        self.see(make_pod("h", cpu=1, priority=10))
+
+    def see(self, pod: Pod, group: str | None = None) -> None:
+        self.tell(PodSeen(pod, ObjectKey("default", group) if group else None))
+
+    def tell(self, event: object, *effects: Effect) -> list[str]:
+        for observer in (self.told, self.checker):
+            observer.observe(event, effects, 0.0)  # type: ignore[arg-type]
+        return list(self.checker.check(0.0))
+
+    def decide(self, *victims: str, seat: str = "n1") -> list[str]:
+        seats = [PatchPodStatus(HIGH, "uid-h", nominated_node_name=seat)] if seat else []
+        return self.tell(TimeReached(), *seats, *(evict(name) for name in victims))
+
+
+def evict(name: str) -> EvictPod:
+    condition = Condition("DisruptionTarget", "True")
+    return EvictPod(ObjectKey("default", name), f"uid-{name}", condition, "pod", HIGH)
+
+
+def test_one_victim_for_one_seat_is_sound() -> None:
+    scene = Scene()
+    assert scene.decide("low") == []
+    assert scene.checker.count == 1
+
+
+@pytest.mark.parametrize(
+    ("victims", "seat", "complaint"),
+    [
+        (("low",), "", "does not fit then"),
+        (("low",), "nowhere", "does not fit then"),
+        (("low", "low2"), "n1", "without need"),
+        (("gone",), "n1", "runs nowhere"),
+    ],
+)
+def test_needless_or_useless_victims_are_found_out(
+    victims: tuple[str, ...], seat: str, complaint: str
+) -> None:
+    assert any(complaint in said for said in Scene().decide(*victims, seat=seat))
+
+
+def test_a_victim_that_is_not_weaker_is_found_out() -> None:
+    scene = Scene()
+    scene.see(make_pod("low", cpu=1, node="n1", priority=10))
+    assert any("not weaker" in said for said in scene.decide("low"))
+
+
+def test_a_second_wave_is_found_out() -> None:
+    scene = Scene()
+    scene.decide("low")
+    assert any("a second time" in said for said in scene.decide("low2"))
+
+
+def test_a_group_torn_in_two_is_found_out() -> None:
+    scene = Scene()
+    scene.tell(GroupSeen(make_group("v", 2, priority=1, disruption_mode="all")))
+    for name in ("low", "low2"):
+        scene.see(make_pod(name, cpu=1, node="n1", priority=1), "v")
+    assert any("in part" in said for said in scene.decide("low"))
+
+
+def test_another_scheduler_is_not_held_to_what_the_first_asked() -> None:
+    scene = Scene()
+    scene.decide("low")
+    low = make_pod("low", cpu=1, node="n1", priority=1)
+    scene.checker.reset()
+    scene.see(replace(low, metadata=replace(low.metadata, deletion_timestamp="2026-01-01T00:00:30Z")))
+    assert not any("a second time" in said for said in scene.decide("low2"))
