@@ -33,7 +33,7 @@ class Attempt(Struct, frozen=True):
     every other member that stays is told `message`.  `shortfalls` has one entry for each shape that found no
     room: by their pods events are judged.  `missing` is how many members more must find room, 0 where that
     cannot be said: members of several shapes may stand in each other's way.  `never`: why not even the empty
-    cluster has room, "" where it may have.
+    cluster has room, "" where it may have.  `nearest`: name and rows of the placement that was nearest to do.
     """
 
     placements: tuple[tuple[Member, str], ...] = ()
@@ -43,6 +43,7 @@ class Attempt(Struct, frozen=True):
     group_texts: dict[GroupKey, str] = {}
     missing: int = 0
     never: str = ""
+    nearest: tuple[str, Int32] | None = None
     rejectors: frozenset[str] = frozenset()
     shortfalls: tuple[Shortfall, ...] = ()
 
@@ -113,6 +114,7 @@ def conclude(cast: Cast, snapshot: Snapshot, runner: Runner, outcome: Outcome) -
         message="" if found else outcome.status.message,
         own_texts=findings.own_texts,
         group_texts=findings.group_texts,
+        nearest=findings.nearest,
         missing=_missing(cast, outcome, runner, placed=bool(found)),
         rejectors=frozenset(findings.rejectors - {""}),
         shortfalls=tuple(findings.shortfalls.values()),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
+from muster.base.arrays import Int32
 from muster.cluster.snapshot import Snapshot
 from muster.framework.groups import GroupKey, PodKey
 from muster.framework.status import Status, Verdict
@@ -50,10 +51,11 @@ class Findings:
     """Why members found no room, gathered over a try.
 
     `own_texts` are of members tried without success, `group_texts` of leaves that failed on their own
-    account; `culprit` is the first of those.
+    account; `culprit` is the first of those.  `nearest` is the placement of which the refusal of the root
+    speaks, where there are several: its name and rows.
     """
 
-    __slots__ = ("culprit", "group_texts", "own_texts", "rejectors", "shortfalls")
+    __slots__ = ("culprit", "group_texts", "nearest", "own_texts", "rejectors", "shortfalls")
 
     def __init__(self) -> None:
         self.own_texts: dict[PodKey, str] = {}
@@ -61,6 +63,7 @@ class Findings:
         self.shortfalls: dict[ShapeKey, Shortfall] = {}
         self.rejectors: set[str] = set()
         self.culprit: Cast | None = None
+        self.nearest: tuple[str, Int32] | None = None
 
     def merge(self, other: "Findings") -> None:
         """Add what was found elsewhere; what is known already stays."""

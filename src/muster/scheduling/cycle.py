@@ -204,7 +204,13 @@ def _explain(
             return _Said(before.plain, before.short_of, before.explained_s)
     try:
         message = books.explanations.explain(
-            decision.message, decision.shortfalls, cast, waiting, snapshot, books.members
+            decision.message,
+            decision.shortfalls,
+            cast,
+            waiting,
+            snapshot,
+            books.members,
+            nearest=decision.nearest,
         )
     except PluginError:  # on a member that was not tried; the next attempt may come to it
         message = decision.message

@@ -325,6 +325,7 @@ def _in_words(
         return outcome
     name = placements.names[nearest]
     outcome.findings.rejectors.update(rejectors)
+    outcome.findings.nearest = (name, placements.rows_of(nearest))
     text = (
         f"0/{placements.count} placements are available, first placement status ({name}): "
         f"{outcome.status.message}"

@@ -166,3 +166,18 @@ def test_a_tree_is_whole_when_its_composite_comes_and_falls_apart_when_it_goes()
     assert world.place("g") == "incomplete"
     world.tell(CompositeSeen(composite)).delete("x").run(5)
     assert world.bound == {"g-0"}
+
+
+def test_the_facts_told_are_those_of_the_nearest_domain() -> None:
+    world = World()
+    for rack, cpu in (("r1", 4), ("r2", 2), ("r3", 1)):
+        world.node(f"n-{rack}", cpu=cpu, labels={"rack": rack})
+    world.pod("x", node="n-r1", cpu=1)
+    world.group("g", 4, topology_keys=("rack",)).members("g", 0, 1, 2, 3).run(6)
+    told = world.condition("g")
+    assert told is not None
+    assert (told.message or "").startswith(
+        "0/3 placements are available, first placement status (r1): minCount (4)"
+    )
+    assert "in r1: needs 4 × 1 cpu, 3 free on the 1 of 3 nodes that pass its rules" in (told.message or "")
+    assert "would fit when pod default/x ends" in (told.message or "")
