@@ -17,9 +17,13 @@ from tests.differential.scenario import Arrival, Scenario, priority_of
 EXPLANATIONS = {
     "greedy-order": "the members fit, but not in the order in which stock tries them",
     "siblings-starve": "the groups of a tree fit, but stock lets an early one take what a later one needs",
+    "minima-first": "Muster fills the minimum of every group of a tree before the surplus of one",
     "victims-after-place": "stock chooses the place first and its victims after it",
+    "evicts-in-vain": "stock evicts and then has no place for whom it did it",
     "places-differ": "earlier results or ties differ, and each answer is right for its own cluster",
     "stock-waits": "stock had not yet decided within the time of the scenario",
+    "surplus-by-luck": "all minimums are reached; the surplus depends on which of equal nodes came first",
+    "tried-in-order": "a limit of Muster: with victims or rules about pods it tries members in order, too",
 }
 
 
@@ -51,7 +55,7 @@ def judge(scenario: Scenario, stock: Outcome, muster: Outcome) -> list[Finding]:
     for number, (theirs, ours) in enumerate(pairs):
         told = [("stock", theirs), ("muster", ours)]
         wrong = [f"{who}: {text}" for who, result in told for text in broken(scenario, number, result)]
-        found = [(None, text) for text in wrong]
+        found: list[tuple[str | None, str]] = [(None, text) for text in wrong]
         if not found and scenario.kind != "rush":
             found = list(_differences(scenario, scenario.arrivals[number], theirs, ours))
         findings.extend(Finding(scenario.seed, number, rule, text) for rule, text in found)
@@ -82,12 +86,10 @@ def broken(scenario: Scenario, number: int, result: Result) -> Iterator[str]:
 
 
 def _needless_victims(scenario: Scenario, arrival: Arrival, result: Result) -> Iterator[str]:
-    """Victims that are not weaker, units torn, or nothing placed for them."""
+    """Victims that are not weaker, and units torn."""
     gone = [entry.pod for entry in result.before.placed if entry.pod["pod"] in result.victims]
     if stronger := [pod["pod"] for pod in gone if priority_of(pod) >= arrival.priority]:
         yield f"evicted {stronger}, which are not weaker"
-    if gone and not result.bound:
-        yield f"evicted {sorted(result.victims)} and placed nothing"
     for _, unit in oracle.units_below(scenario, result.before, arrival.priority):
         if len(unit) > 1 and 0 < len(unit & result.victims) < len(unit):
             yield f"of the group {sorted(unit)} only {sorted(unit & result.victims)} were evicted"
@@ -99,6 +101,11 @@ def _differences(
     """How the verdicts differ, each with the rule that explains it."""
     if not ours.settled:
         yield None, f"muster did not come to rest with {arrival.name}"
+    if ours.victims and not ours.bound:
+        yield None, f"muster evicted {sorted(ours.victims)} and placed nothing"
+    elif theirs.victims and not theirs.bound:
+        yield "evicts-in-vain", f"stock evicted {sorted(theirs.victims)} and placed nothing"
+        return
     if theirs.counts(arrival) != ours.counts(arrival):
         texts = [
             f"{who} bound {_show(arrival, result)}" for who, result in (("stock", theirs), ("muster", ours))
@@ -106,35 +113,63 @@ def _differences(
         yield _explain_counts(scenario, arrival, theirs, ours), "; ".join(texts)
     elif (price_of(theirs), price_of(ours)) != ((0, 0), (0, 0)) and price_of(theirs) != price_of(ours):
         text = f"stock evicted {sorted(theirs.victims)}, muster {sorted(ours.victims)}"
-        yield _explain_victims(theirs, ours), f"{arrival.name}: {text}"
+        yield _explain_victims(arrival, theirs, ours), f"{arrival.name}: {text}"
 
 
 def _explain_counts(scenario: Scenario, arrival: Arrival, theirs: Result, ours: Result) -> str | None:
+    if ours.bound and theirs.bound:
+        return _explain_surplus(arrival, theirs, ours)
+    if ours.bound:
+        return _explain_more(arrival, theirs, ours)
+    if not _same(theirs, ours) and _is_hopeless(scenario, arrival, ours.before):
+        return "places-differ"
+    return "tried-in-order" if _depends_on_order(arrival, theirs) else None
+
+
+def _explain_more(arrival: Arrival, theirs: Result, ours: Result) -> str:
+    """Muster placed it, stock did not."""
     if not theirs.settled:
         return "stock-waits"
-    more = sum(ours.counts(arrival).values()) > sum(theirs.counts(arrival).values())
-    if not theirs.bound and ours.bound:
-        if ours.victims:
-            return "victims-after-place" if _same(theirs, ours) else "places-differ"
-        if _same(theirs, ours) or _fits(theirs.before, arrival):
-            return "siblings-starve" if arrival.kind == "tree" else "greedy-order"
-        return "places-differ"
-    if theirs.bound and ours.bound:
-        if more:
-            return "siblings-starve" if arrival.kind == "tree" else "greedy-order"
-        return None
-    if not _same(theirs, ours) and theirs.bound and _is_hopeless(scenario, arrival, ours.before):
-        return "places-differ"
-    return None
+    if ours.victims:
+        return "victims-after-place" if _same(theirs, ours) else "places-differ"
+    if _same(theirs, ours) or _fits(theirs.before, arrival):
+        return "siblings-starve" if arrival.kind == "tree" else "greedy-order"
+    return "places-differ"
 
 
-def _explain_victims(theirs: Result, ours: Result) -> str | None:
+def _explain_surplus(arrival: Arrival, theirs: Result, ours: Result) -> str | None:
+    """Both placed it, but not as much of it."""
+    our_groups, their_groups = (_groups_held(arrival, result) for result in (ours, theirs))
+    more = len(ours.bound) > len(theirs.bound)
+    if our_groups < their_groups:
+        return "tried-in-order" if _depends_on_order(arrival, theirs) else None
+    if not theirs.settled:
+        return "stock-waits"
+    if our_groups > their_groups:
+        return "siblings-starve" if more else "minima-first"
+    return "greedy-order" if more else "surplus-by-luck"
+
+
+def _groups_held(arrival: Arrival, result: Result) -> int:
+    """How many groups have their minimum."""
+    counts = result.counts(arrival)
+    return sum(counts.get(name, 0) >= group.get("gang", 1) for name, group in arrival.leaves.items())
+
+
+def _depends_on_order(arrival: Arrival, result: Result) -> bool:
+    """Whether members differ, or mind other pods, and the exact search of Muster does not help."""
+    shapes = {oracle.shape_of(short) for short in arrival.pods}
+    minds = any("affinity" in short or "topologySpreadConstraints" in short for short in arrival.pods)
+    return bool(arrival.groups) and (minds or (len(shapes) > 1 and bool(result.victims)))
+
+
+def _explain_victims(arrival: Arrival, theirs: Result, ours: Result) -> str | None:
     (their_highest, their_count), (our_highest, our_count) = price_of(theirs), price_of(ours)
     if not _same(theirs, ours):
         return "places-differ"
-    if our_count <= their_count and our_highest <= their_highest:
+    if our_highest < their_highest or (our_highest == their_highest and our_count <= their_count):
         return "victims-after-place"
-    return None
+    return "tried-in-order" if _depends_on_order(arrival, theirs) else None
 
 
 def price_of(result: Result) -> tuple[int, int]:

@@ -166,7 +166,7 @@ def _place_leaves(
     """Depth first over (member, node); equal members stand for each other, so equal states are met once."""
     nodes_of = {leaf["group"]: nodes for leaf, nodes in chosen}
     pods = [short for short in arrival.pods if short["group"] in nodes_of]
-    shapes = {short["pod"]: _shape_of(short) for short in pods}
+    shapes = {short["pod"]: shape_of(short) for short in pods}
     seen: set[tuple[tuple[str, str], ...]] = set()
 
     def goes_on(placed: list[Placed]) -> list[Placed] | None:
@@ -198,7 +198,8 @@ def _place_leaves(
     return None if found is None else {entry.pod["pod"]: entry.node for entry in found}
 
 
-def _shape_of(short: Short) -> str:
+def shape_of(short: Short) -> str:
+    """What makes members alike: everything but the name."""
     return json.dumps({key: value for key, value in short.items() if key != "pod"}, sort_keys=True)
 
 

@@ -37,6 +37,8 @@ def check_promises(scenario: Scenario) -> list[Finding]:
 def _complaints(scenario: Scenario, arrival: Arrival, result: Result) -> Iterator[str]:
     if not result.settled:
         yield f"{arrival.name} did not come to rest"
+    if result.victims and not result.bound:
+        yield f"{sorted(result.victims)} were evicted and nothing was placed"
     try:
         place = find_placement(result.before, arrival)
         if place is not None and not result.bound:

@@ -1,0 +1,100 @@
+"""The judge finds out what is wrong, and explains only what the table for users explains."""
+
+import re
+from pathlib import Path
+
+from tests.differential.judge import EXPLANATIONS, Finding, judge
+from tests.differential.play import Outcome, Step
+from tests.differential.scenario import Arrival, Scenario, Short
+
+ROOT = Path(__file__).parent.parent.parent
+NODES: dict[str, Short] = {
+    "n0": {"cpu": 4, "labels": {"rack": "r0"}},
+    "n1": {"cpu": 2, "labels": {"rack": "r1"}},
+}
+
+
+def member(name: str, cpu: int, **more: object) -> Short:
+    return {"pod": name, "cpu": cpu, "priorityClassName": "p6", "group": "g", "labels": {"app": "a"}, **more}
+
+
+def gang(minimum: int, *pods: Short, **more: str) -> Arrival:
+    return Arrival("g", [{"group": "g", "gang": minimum, "priorityClassName": "p6", **more}], list(pods))
+
+
+def scenario(arrival: Arrival, running: list[Short] | None = None) -> Scenario:
+    return Scenario(1, "one", NODES, running or [], [], [arrival])
+
+
+def runs(name: str, cpu: int, priority: str, node: str) -> Short:
+    return {"pod": name, "cpu": cpu, "priorityClassName": priority, "labels": {"app": "b"}, "node": node}
+
+
+def outcome(**places: str) -> Outcome:
+    return Outcome(1, [Step({name.replace("_", "-"): node for name, node in places.items()}, True, {})])
+
+
+def rules_of(findings: list[Finding]) -> list[str | None]:
+    return [finding.rule for finding in findings]
+
+
+PAIR = gang(2, member("g-0", 2), member("g-1", 4))
+
+
+def test_equal_results_are_no_difference() -> None:
+    both = outcome(g_0="n1", g_1="n0")
+    assert judge(scenario(PAIR), both, both) == []
+
+
+def test_a_gang_that_only_another_order_places_is_explained() -> None:
+    assert rules_of(judge(scenario(PAIR), outcome(), outcome(g_0="n1", g_1="n0"))) == ["greedy-order"]
+
+
+def test_a_gang_that_only_stock_places_is_not_explained() -> None:
+    assert rules_of(judge(scenario(PAIR), outcome(g_0="n1", g_1="n0"), outcome())) == [None]
+
+
+def test_a_torn_gang_is_found() -> None:
+    (finding, *_) = judge(scenario(PAIR), outcome(), outcome(g_0="n1"))
+    assert finding.rule is None
+    assert "g has 1 of 2 members" in finding.text
+
+
+def test_too_much_on_a_node_is_found() -> None:
+    (finding,) = judge(scenario(PAIR), outcome(), outcome(g_0="n0", g_1="n0"))
+    assert finding.rule is None
+    assert "no order of placing obeys the rules" in finding.text
+
+
+def test_a_group_over_two_racks_is_found() -> None:
+    arrival = gang(2, member("g-0", 2), member("g-1", 2), topology="rack")
+    (finding,) = judge(scenario(arrival), outcome(), outcome(g_0="n0", g_1="n1"))
+    assert "domains ['r0', 'r1']" in finding.text
+
+
+ONE = gang(1, member("g-0", 2))
+FULL = [runs("a", 4, "p3", "n0"), runs("b", 2, "p5", "n1")]
+
+
+def test_a_less_important_victim_is_explained_and_a_more_important_one_is_not() -> None:
+    weaker, stronger = outcome(g_0="n0", b="n1"), outcome(g_0="n1", a="n0")
+    assert rules_of(judge(scenario(ONE, FULL), stronger, weaker)) == ["victims-after-place"]
+    assert rules_of(judge(scenario(ONE, FULL), weaker, stronger)) == [None]
+
+
+def test_a_victim_that_is_not_weaker_is_found() -> None:
+    full = [runs("a", 4, "p9", "n0"), runs("b", 2, "p5", "n1")]
+    (finding,) = judge(scenario(ONE, full), outcome(g_0="n1", a="n0"), outcome(g_0="n0", b="n1"))
+    assert "evicted ['a'], which are not weaker" in finding.text
+
+
+def test_victims_for_nothing_are_explained_of_stock_only() -> None:
+    vain, right = outcome(b="n1"), outcome(g_0="n0", b="n1")
+    assert rules_of(judge(scenario(ONE, FULL), vain, right)) == ["evicts-in-vain"]
+    assert None in rules_of(judge(scenario(ONE, FULL), right, vain))
+
+
+def test_the_table_for_users_and_the_rules_agree() -> None:
+    text = (ROOT / "docs" / "beyond-stock.md").read_text(encoding="utf-8")
+    table = text.partition("## What random scenarios differ in")[2]
+    assert re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE) == list(EXPLANATIONS)
