@@ -26,15 +26,15 @@ from muster.scheduling.members import Member
 class Room(Struct, frozen=True):
     """What each placement takes of the members still to place.
 
-    Shapes   takes [D], holds [D]: were there any number of members; request [R] of one member where there is
-             one shape.
+    Shapes   takes [D], holds [D]: were there any number of members; proposed [D, R] what those
+             that are taken ask for.
     `is_exact`: the members have one shape and counting answers for them.
     """
 
     takes: Int64
     holds: Int64
     is_exact: bool
-    request: Int64
+    proposed: Float64
 
 
 def find_room(waiting: Sequence[Member], snapshot: Snapshot, placements: Placements, runner: Runner) -> Room:
@@ -45,15 +45,17 @@ def find_room(waiting: Sequence[Member], snapshot: Snapshot, placements: Placeme
         shapes.setdefault(member.shape(metadata=runner.reads_metadata, labels=labels), []).append(member)
     takes = np.zeros(placements.count, dtype=np.int64)
     holds = np.zeros(placements.count, dtype=np.int64)
+    proposed = np.zeros((placements.count, len(snapshot.axis.names)), dtype=np.float64)
     is_exact = len(shapes) == 1
     for alike in shapes.values():
         fits, counted = _copies(alike[0], snapshot, placements, runner)
         totals = placements.totals(fits)
         holds += totals
-        takes += np.minimum(totals, len(alike))
+        taken = np.minimum(totals, len(alike))
+        takes += taken
+        proposed += taken[:, np.newaxis] * snapshot.request_of(alike[0].pod).astype(np.float64)
         is_exact = is_exact and counted
-    request = snapshot.request_of(waiting[0].pod) if waiting else snapshot.axis.row({})
-    return Room(takes, holds, is_exact, request)
+    return Room(takes, holds, is_exact, proposed)
 
 
 def _copies(member: Member, snapshot: Snapshot, placements: Placements, runner: Runner) -> tuple[Int64, bool]:
@@ -83,10 +85,9 @@ def score_by_counting(
     group: Group, room: Room, snapshot: Snapshot, placements: Placements, *, before: int, runner: Runner
 ) -> Float64:
     """[D] the scores when each placement takes what `room` says; `before`: members placed already."""
-    proposed = room.takes[:, np.newaxis] * room.request.astype(np.float64)
     totals = PlacementTotals(
         snapshot=snapshot,
-        requested=placements.float_totals(snapshot.requested) + proposed,
+        requested=placements.float_totals(snapshot.requested) + room.proposed,
         allocatable=placements.float_totals(snapshot.allocatable),
         member_count=room.takes + before,
     )

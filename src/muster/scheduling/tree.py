@@ -206,7 +206,7 @@ class TreeTrial:
     def _place_in_best(
         self, cast: Cast, group: Group, board: Board, placements: Placements, aim: Aim
     ) -> Outcome:
-        """Weigh the placements by counting where counting answers, else by a trial of each that may do."""
+        """Weigh the placements by counting; try each only where the best does not take what was counted."""
         runner = self._runner
         waiting = still_waiting(cast, board)
         before = cast.placed_count + len(board.placed(cast))
@@ -218,13 +218,17 @@ class TreeTrial:
             return _in_words(cast, outcome, placements, nearest, self._rejectors(cast, board, placements))
         roomy = enough & (room.holds >= group.needed)  # others may come where members have ended
         enough = roomy if roomy.any() else enough
-        candidates = placements.keep(enough)
-        if not room.is_exact:
-            return self._try_each(cast, group, board, candidates, placements, aim)
         scores = score_by_counting(group, room, board.fork, placements, before=before, runner=runner)
         best = int(np.argmax(np.where(enough, scores, -np.inf)))
-        outcome = self._place_in(cast, board, placements.rows_of(best), aim)
-        return outcome if outcome.ok else self._try_each(cast, group, board, candidates, placements, aim)
+        outcome = self._place_in(cast, board, placements.rows_of(best), Aim.EVERYTHING)
+        taken = len(outcome.board.all_placed()) - len(board.all_placed())
+        # An upper bound that is reached, and that no other exceeds, is the best there is.
+        is_best = taken == room.takes[best] and (room.is_exact or taken == room.takes[enough].max())
+        if outcome.is_error or (outcome.ok and is_best and aim is Aim.EVERYTHING):
+            return outcome
+        if outcome.ok and is_best:
+            return self._place_in(cast, board, placements.rows_of(best), aim)
+        return self._try_each(cast, group, board, placements.keep(enough), placements, aim)
 
     def _try_each(
         self,

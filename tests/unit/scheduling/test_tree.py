@@ -68,12 +68,17 @@ def test_a_key_that_no_node_has_is_a_reason() -> None:
 racks = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=3), min_size=1, max_size=4)
 
 
-@given(sizes=racks, count=st.integers(1, 6), min_count=st.integers(1, 6))
+@given(
+    sizes=racks,
+    cpus=st.lists(st.integers(1, 2), min_size=1, max_size=6)
+    | st.integers(1, 6).map(lambda count: [1] * count),
+    min_count=st.integers(1, 6),
+)
 def test_counting_chooses_what_trying_every_rack_would(
-    sizes: list[list[int]], count: int, min_count: int
+    sizes: list[list[int]], cpus: list[int], min_count: int
 ) -> None:
     cluster = cluster_of(sizes)
-    cast = make_cast(min_count, *({"cpu": 1} for _ in range(count)), topology_keys=("rack",))
+    cast = make_cast(min_count, *({"cpu": cpu} for cpu in cpus), topology_keys=("rack",))
     fast = attempt(cast, cluster.snapshot(), make_runner())
     group: Any = cast.group
     placements = racks_of(cluster)
