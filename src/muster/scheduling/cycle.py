@@ -134,15 +134,16 @@ def _refuse(
 def _tell_groups(
     books: Books, cast: Cast, decision: Attempt, reason: str, message: str, rescued: str, now_s: float
 ) -> list[Effect]:
-    """Every pod group with members left whose minimum is not placed is told why."""
+    """Every pod group with members left whose minimum is not placed is told why; one of a tree why itself."""
     effects: list[Effect] = []
     for leaf in cast.leaves():
         left = leaf.waiting()
         if leaf.group is None or not left or not (decision.reason or leaf.missing_count):
             continue
         text = message
-        if cast.is_composite:
-            text = decision.group_texts.get(leaf.group.key, message)
+        if cast.is_composite and leaf.group.key in decision.group_texts:
+            own = next((decision.own_texts[m.key] for m in left if m.key in decision.own_texts), "")
+            text = "; ".join(filter(None, (decision.group_texts[leaf.group.key], own)))
         effects += refuse_group(books, left[0], reason=reason, message=text + rescued, now_s=now_s)
     return effects
 

@@ -14,6 +14,7 @@ from muster.framework.groups import ObjectKey
 from muster.framework.ports import (
     BindDone,
     BindFailed,
+    CompositeSeen,
     EvictDone,
     GroupGone,
     NodeGone,
@@ -134,6 +135,19 @@ def test_a_thousand_abandoned_attempts_leave_the_room_as_it_was_b045() -> None:
     assert bench.placed == {"whole": "n1"}
 
 
+def test_a_lowered_minimum_of_a_tree_starts_the_groups_that_wait_b055() -> None:
+    root = make_group("root", 3, is_composite=True, version="1")
+    bench = Bench(*(make_node(f"n{number}", cpu=1) for number in range(4)), CompositeSeen(root))
+    for name in ("a", "b", "c"):
+        bench.feed(make_group(name, 2, parent=root.key))
+    bench.feed(*make_gang("a", 2, cpu=1), *make_gang("b", 2, cpu=1)).run(60)
+    assert bench.binds == []
+    bench.feed(CompositeSeen(replace(root, min_count=2, version="2"))).run(1)
+    assert set(bench.placed) == {"a-0", "a-1", "b-0", "b-1"}
+    bench.accept().feed(CompositeSeen(replace(root, min_count=3, version="3"))).run(60)
+    assert bench.evictions == []
+
+
 def test_ended_pods_and_their_groups_weigh_nothing_b046() -> None:
     bench = Bench(make_node("n1", cpu=4))
     for number in range(50):
@@ -191,6 +205,18 @@ def test_a_group_made_again_under_its_name_is_judged_by_the_new_one_b106() -> No
     assert set(bench.placed) == {"a", "other"}
     bench.accept()
     assert {patch.uid for patch in bench.group_patches if "True" in str(patch)} == {"again"}
+
+
+def test_a_group_made_again_under_its_name_may_use_another_rack_b106() -> None:
+    bench = Bench(*(make_node(f"n{n}", cpu=2, labels={"rack": f"r{n}"}) for n in (1, 2)))
+    old = make_pod("old", group="b", cpu=2, node="n1")
+    bench.feed(make_group("b", 2, topology_keys=("rack",)), old, make_pod("late", group="b", cpu=1)).run(5)
+    assert bench.binds == [], "the running member holds the group to a rack that is full"
+    new = make_gang("b", 2, cpu=1)
+    bench.feed(gone(old), PodGone(ObjectKey("default", "late"), "uid-late"), *new)
+    bench.feed(GroupGone(ObjectKey("default", "b"), "uid-b"), make_pod("fills", cpu=2, node="n1")).run(5)
+    bench.feed(make_group("b", 2, uid="again", topology_keys=("rack",))).run(1)
+    assert bench.placed == {"b-0": "n2", "b-1": "n2"}
 
 
 def test_an_old_update_of_an_assumed_pod_does_not_send_a_second_bind_b107() -> None:
@@ -252,6 +278,25 @@ def test_a_failed_gang_says_why_once_not_once_per_member_b147() -> None:
     message = group_message(bench, "g")
     for part in ("80", "cpu", "taint", "affinity"):
         assert part in message
+
+
+def test_a_failed_tree_names_the_group_that_failed_b147() -> None:
+    nodes = [
+        make_node("n1", cpu=1, labels={"pool": "ours"}),
+        make_node("n2", cpu=80, labels={"pool": "other"}),
+        make_node("n3", cpu=64, labels={"pool": "ours"}, taints=[{"key": "k", "effect": "NoSchedule"}]),
+    ]
+    root = make_group("root", 2, is_composite=True)
+    bench = Bench(*nodes, CompositeSeen(root))
+    bench.feed(make_group("fits", 2, parent=root.key), *make_gang("fits", 2, cpu=1))
+    pods = make_gang("big", 80, cpu=2, node_selector={"pool": "ours"})
+    bench.feed(make_group("big", 80, parent=root.key), *pods).run(0.5)
+    assert bench.binds == []
+    assert len([event for event in bench.events if event.reason == "FailedScheduling"]) <= 20
+    assert "default/big" in group_message(bench, "fits")
+    for name in ("fits", "big"):
+        for part in ("80", "cpu", "taint", "affinity"):
+            assert part in group_message(bench, name), part
 
 
 def test_a_status_write_that_met_a_conflict_is_said_again_b149() -> None:
@@ -393,6 +438,16 @@ def test_a_pod_preempted_for_one_is_no_victim_for_the_next_b073() -> None:
     bench.obey(grace_s=300)
     bench.feed(make_group("q", 1, priority=10), *make_gang("q", 1, cpu=1, priority=10)).run(30)
     assert sorted(bench.evictions) == ["low-0", "low-1"]
+
+
+@pytest.mark.parametrize(("policy", "evicted"), [("Never", []), (None, ["low"])])
+def test_the_policy_of_the_pods_holds_where_groups_have_none_b077(
+    policy: str | None, evicted: list[str]
+) -> None:
+    bench = Bench(make_node("n1", cpu=1), make_pod("low", cpu=1, node="n1", priority=1))
+    pods = make_gang("p", 1, cpu=1, priority=10, preemption_policy=policy)
+    bench.feed(make_group("p", 1, priority=10), *pods).run(60)
+    assert bench.evictions == evicted
 
 
 @pytest.mark.parametrize("gone_first", [True, False])
