@@ -42,7 +42,7 @@ from muster.framework.ports import (
 from muster.framework.runner import Runner
 from muster.scheduling.binding import accept, fail_binding, finish_binding, lose_binding, tend_bindings
 from muster.scheduling.books import Books
-from muster.scheduling.conditions import INITIALLY_SCHEDULED
+from muster.scheduling.conditions import INITIALLY_SCHEDULED, SAID
 from muster.scheduling.cycle import run_cycle
 from muster.scheduling.members import (
     EntityKey,
@@ -126,6 +126,7 @@ class Scheduler:
         known = books.members.find(ObjectKey(pod.metadata.namespace, pod.metadata.name))
         if known is not None and known.pod.metadata.uid != pod.metadata.uid:
             self._lose(known, now_s)
+        said = known is not None and books.conditions.of_pod(known.pod) is not None
         seen = books.members.see_pod(pod, event.group)
         books.conditions.see_pod(pod, now_s)
         ended = books.nominations.see_pod(pod, is_waiting=seen.after is Stage.WAITING)
@@ -146,6 +147,8 @@ class Scheduler:
             books.tell(ClusterEvent(Change.POD_RELABELED, pod=pod), now_s)
         if seen.before is not seen.after or seen.asks_anew:
             self._touch(seen)
+        elif said and seen.after is Stage.WAITING and books.conditions.of_pod(pod) is None:
+            self._say_again(seen.member.entity, Change.POD_UPDATED, now_s)
         return effects
 
     def _touch(self, seen: Seen) -> None:
@@ -222,7 +225,7 @@ class Scheduler:
         known = books.members.cast(entity).group
         if known is not None and known.uid == group.uid and _is_older(group.version, known.version):
             return []
-        before = books.conditions.of_group(known, INITIALLY_SCHEDULED) if known is not None else None
+        said = [] if known is None else [type_ for type_ in SAID if books.conditions.of_group(known, type_)]
         books.members.see_group(group)
         if not group.is_composite:
             books.conditions.see_group(group, now_s)
@@ -234,10 +237,16 @@ class Scheduler:
             only_count = replace(_without_status(known), min_count=group.min_count) == _without_status(group)
             asks_for_more = only_count and group.needed > known.needed
             books.touch(entity, None if asks_for_more else Change.GROUP_CHANGED)
-        taken_away = before is not None and books.conditions.of_group(group, INITIALLY_SCHEDULED) is None
-        if taken_away:
-            books.touch(entity, Change.GROUP_CHANGED)  # the next attempt says it again
+        erased = [type_ for type_ in said if books.conditions.of_group(group, type_) is None]
+        if erased:
+            wake = Change.GROUP_CHANGED if INITIALLY_SCHEDULED in erased else None
+            self._say_again(entity, wake, now_s)
         return []
+
+    def _say_again(self, entity: EntityKey, wake: Change | None, now_s: float) -> None:
+        """Somebody erased what was said: who waits says it again in a while, who was refused is tried again."""
+        self._books.speech.arm(entity, now_s)
+        self._books.touch(entity, wake)
 
     def _group_gone(self, event: GroupGone, now_s: float) -> list[Effect]:
         if self._lose_group(group_entity(event.key), event.uid):

@@ -198,3 +198,44 @@ def test_in_a_wave_of_bindings_nobody_is_told_that_it_waits_for_them() -> None:
     world.mute = True
     world.members("g", *range(WAVE_BINDINGS + 1), cpu=1).run(20)
     assert world.of(PatchGroupStatus) == []
+
+
+def erase_what_was_said(world: World, group: str, *pods: str) -> None:
+    world.change_group(group, conditions=())
+    for name in pods:
+        world.change(name, lambda pod: replace(pod, status=replace(pod.status, conditions=None)))
+
+
+def test_a_gated_gang_whose_conditions_were_erased_says_them_again() -> None:
+    world = World().node("n1").group("g", 3).members("g", 0, 1).run(10)
+    assert waiting(world) is not None
+    erase_what_was_said(world, "g", "g-0", "g-1")
+    world.run(10)
+    condition = waiting(world)
+    assert condition is not None
+    assert condition.message == "waits for members: 2 of 3 exist"
+    assert world.pod_condition("g-0") is not None
+    assert world.pod_condition("g-1") is not None
+
+
+def test_a_refused_gang_whose_conditions_were_erased_says_them_again() -> None:
+    world = World().node("n1", cpu=1).group("g", 2).members("g", 0, 1).run(200)
+    erase_what_was_said(world, "g", "g-0", "g-1")
+    world.run(10)
+    assert waiting(world) is not None
+    assert world.condition("g") is not None
+    assert world.pod_condition("g-0") is not None
+    assert world.pod_condition("g-1") is not None
+
+
+def test_a_lone_pod_whose_condition_was_erased_is_told_again() -> None:
+    world = World().node("n1", cpu=1).pod("p", cpu=2).run(200)
+    world.change("p", lambda pod: replace(pod, status=replace(pod.status, conditions=None))).run(10)
+    assert world.pod_condition("p") is not None
+
+
+def test_only_the_waiting_condition_erased_is_said_again() -> None:
+    world = World().node("n1", cpu=1).group("g", 2).members("g", 0, 1).run(200)
+    kept = tuple(c for c in world.groups[key_of("g")].conditions if c.type != WAITING)
+    world.change_group("g", conditions=kept).run(10)
+    assert waiting(world) is not None
