@@ -244,7 +244,7 @@ class Scheduler:
         return []
 
     def _say_again(self, entity: EntityKey, wake: Change | None, now_s: float) -> None:
-        """Somebody erased what was said: who waits says it again in a while, who was refused is tried again."""
+        """Somebody erased what was said: who waits says it again, who was refused is tried again."""
         self._books.speech.arm(entity, now_s)
         self._books.touch(entity, wake)
 
