@@ -105,7 +105,8 @@ class _Search:
     def run(self) -> Eviction | Trial:
         everything_gone = self._try.on(self._ground, None, None)
         if not everything_gone.ok or not everything_gone.seats:
-            return everything_gone
+            self._try_row_by_row()
+            return self._best or everything_gone
         self._wanted = len(everything_gone.seats)
         self._consider(everything_gone.seats, self._units, self._ground)
         for search in (
@@ -209,6 +210,19 @@ class _Search:
         scores = _Steering(self._units, self._budgets).score(pod, self._ground, rows)
         for index in best_first(scores)[:_ROWS_MAX].tolist():
             self._attempt(self._ground, self._units, rows[index : index + 1])
+
+    def _try_row_by_row(self) -> None:
+        """One member that needs some of those to stay: on each row, without the units of that row alone."""
+        if self._try.members > 1:
+            return
+        self._wanted = 1
+        for row in sorted({row for unit in self._units for _, row in unit.pods if row >= 0})[:_ROWS_MAX]:
+            away = [unit for unit in self._units if any(at == row for _, at in unit.pods)]
+            gone, ground = {id(unit) for unit in away}, self._ground.fork()
+            for unit in self._units:
+                if id(unit) not in gone:
+                    return_unit(ground, unit)
+            self._attempt(ground, away, np.array([row], dtype=np.int32))
 
     def _try_smaller_sets(self) -> None:
         """Try every set of victims cheaper than the best, cheapest first, while the tries last."""

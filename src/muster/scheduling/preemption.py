@@ -23,7 +23,7 @@ from muster.framework.ports import Effect, EvictDone, EvictFailed, EvictPod, Obj
 from muster.framework.runner import Runner
 from muster.framework.status import Status
 from muster.placement.eviction import Eviction, Steer, Trial, Try
-from muster.scheduling.attempt import UNSCHEDULABLE, Attempt, attempt
+from muster.scheduling.attempt import UNSCHEDULABLE, Attempt, attempt, conclude
 from muster.scheduling.binding import refuse_group
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import shorten
@@ -31,6 +31,8 @@ from muster.scheduling.contradictions import pinned_members
 from muster.scheduling.members import Cast, EntityKey, Member, Stage
 from muster.scheduling.queue import Place
 from muster.scheduling.review import priority_of
+from muster.scheduling.search import find_question
+from muster.scheduling.seating import try_other_orders
 from muster.scheduling.units import Victim, find_weaker, is_overdue
 
 DISRUPTION_TARGET = "DisruptionTarget"
@@ -211,6 +213,8 @@ def _trial(cast: Cast, runner: Runner) -> Callable[[Snapshot, Int32 | None, Stee
     def on(fork: Snapshot, rows: Int32 | None, steer: Steer | None) -> Trial:
         judge = runner if steer is None else runner.steered(_Steered(steer))
         found = attempt(cast, fork, judge, rows=rows)
+        if found.reason == UNSCHEDULABLE and rows is None:
+            found = _in_other_order(cast, fork, judge) or found
         seats = tuple((member.pod, fork.row_of_node[node]) for member, node in found.placements)
         message = found.message
         if cast.group is None and found.shortfalls:
@@ -218,6 +222,16 @@ def _trial(cast: Cast, runner: Runner) -> Callable[[Snapshot, Int32 | None, Stee
         return Trial(not found.reason, message, seats)
 
     return on
+
+
+def _in_other_order(cast: Cast, fork: Snapshot, runner: Runner) -> Attempt | None:
+    """A placement of unlike members that the order of their creation misses; None if no order has one."""
+    try:
+        question = find_question(cast, fork, runner)
+        outcome = None if question is None else try_other_orders(question, cast, fork, runner)
+    except PluginError:
+        return None
+    return None if outcome is None else conclude(cast, fork, runner, outcome)
 
 
 def _domains(cast: Cast, runner: Runner, snapshot: Snapshot) -> tuple[Int32, ...]:
