@@ -185,6 +185,7 @@ class _Beside:
         for index, (pod, row) in enumerate(seats):
             shape = shape_key(pod, metadata=judge.reads_metadata, labels=labels)
             self._seats_of_shape.setdefault(shape, {}).setdefault(row, []).append(index)
+            ground.place(pod, row)
 
     def let_back(self, unit: Unit) -> bool:
         """Let the unit back, whole; False, and nothing changed, where a seat would not hold."""
@@ -218,9 +219,8 @@ class _Beside:
     def _holds(self, touched: set[int]) -> bool:
         """Whether these seats still hold, asked in the order in which they were taken."""
         fork = self._ground.fork()
-        for index, (pod, row) in enumerate(self._seats):
-            if index not in touched:
-                fork.place(pod, row)
+        for index in touched:
+            fork.remove(*self._seats[index])
         for index in sorted(touched):
             pod, row = self._seats[index]
             if not self._judge.filter(pod, fork, np.array([row], dtype=np.int32)).feasible[0]:
