@@ -25,7 +25,7 @@ from bench.wire import Api, Refused, Sample, read_metrics
 
 READY_S = 60.0
 SETTLE_S = 2.0  # watches catch up with the nodes, or with a backlog
-EVENT_SILENCE_S = 3.0
+EVENT_SILENCE_S = 10.0
 PORTS = (*PORT_OFFSETS, contenders.MUSTER_METRICS_OFFSET)
 
 
