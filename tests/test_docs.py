@@ -19,7 +19,14 @@ from muster.assembly.config import Config, PluginChoice, QueueChoice
 from muster.assembly.requests import WireEffect, request_of
 from muster.cli.main import app
 from muster.framework.groups import ObjectKey
-from muster.framework.ports import BindPod, EvictPod, ObjectReference, PatchGroupStatus, PatchPodStatus, RecordEvent
+from muster.framework.ports import (
+    BindPod,
+    EvictPod,
+    ObjectReference,
+    PatchGroupStatus,
+    PatchPodStatus,
+    RecordEvent,
+)
 from muster.runtime.inspection import RIGHTS
 from muster.runtime.process import KINDS
 
