@@ -7,7 +7,14 @@ from msgspec.structs import replace
 from muster.api.core import LabelSelector
 from muster.cluster.budgets import Budget
 from muster.framework.runner import Runner, Weighted
-from muster.placement.victims import Cost, Unit, cost_of, find_needed, remove_unit, split_by_budgets
+from muster.placement.victims import (
+    Cost,
+    Unit,
+    cost_of,
+    find_needed,
+    remove_unit,
+    split_by_budgets,
+)
 from muster.plugins.node_resources import NodeResourcesFit
 from muster.plugins.priority_sort import PrioritySort
 from muster.testing.builders import make_cluster, make_pod
