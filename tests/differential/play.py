@@ -64,6 +64,7 @@ def play(stage: Stage, scenarios: Sequence[Scenario]) -> list[Outcome]:
     """Play them at the same time; an outcome for each, in their order."""
     stage.make([list(cluster_objects(scenario, stage.scheduler)) for scenario in scenarios])
     notes: dict[int, list[Step]] = {scenario.seed: [] for scenario in scenarios}
+    seen = _wait_for_running(stage, scenarios)
     for number in range(max(len(scenario.steps) for scenario in scenarios)):
         playing = [scenario for scenario in scenarios if number < len(scenario.steps)]
         stage.make(
@@ -76,7 +77,7 @@ def play(stage: Stage, scenarios: Sequence[Scenario]) -> list[Outcome]:
                 for scenario in playing
             ]
         )
-        moving = _wait_for_rest(stage, playing, number)
+        moving = _wait_for_rest(stage, playing, number, seen)
         pods = stage.pods()
         for scenario in playing:
             notes[scenario.seed].append(_note(scenario, pods, settled=scenario.seed not in moving))
@@ -88,11 +89,22 @@ def make_shared(stage: Stage) -> None:
     stage.make([list(priority_classes())])
 
 
-def _wait_for_rest(stage: Stage, scenarios: list[Scenario], number: int) -> set[int]:
+def _wait_for_running(stage: Stage, scenarios: Sequence[Scenario]) -> set[Key]:
+    """Wait until all that runs has been seen; later some of it may be gone."""
+    wanted = {(namespace_of(scenario), short["pod"]) for scenario in scenarios for short in scenario.running}
+    until_s = stage.now_s() + PATIENCE_S
+    while not wanted <= (seen := set(stage.pods())) and stage.now_s() < until_s:
+        stage.wait(until_s - stage.now_s())
+    return seen
+
+
+def _wait_for_rest(stage: Stage, scenarios: list[Scenario], number: int, seen: set[Key]) -> set[int]:
     """Wait until all have settled; gives the seeds of those that did not in time."""
     until_s = stage.now_s() + PATIENCE_S
     while True:
-        moving = {scenario.seed for scenario in scenarios if _moves(scenario, stage.pods(), number)}
+        pods = stage.pods()
+        seen |= pods.keys()
+        moving = {scenario.seed for scenario in scenarios if _moves(scenario, pods, number, seen)}
         left_s = until_s - stage.now_s()
         if left_s <= 0 or (not moving and not stage.wait(min(SETTLED_S, left_s))):
             return moving
@@ -100,15 +112,14 @@ def _wait_for_rest(stage: Stage, scenarios: list[Scenario], number: int) -> set[
             stage.wait(left_s)
 
 
-def _moves(scenario: Scenario, pods: Pods, number: int) -> bool:
-    """Whether some pod that has arrived so far still waits for an answer."""
-    arrived = [arrival for step in scenario.steps[: number + 1] for arrival in step]
-    for arrival in arrived:
-        for short in arrival.pods:
-            pod = pods.get((namespace_of(scenario), short["pod"]))
-            if pod is not None and not _rests(pod):
-                return True
-    return False
+def _moves(scenario: Scenario, pods: Pods, number: int, seen: set[Key]) -> bool:
+    """Whether some pod that has arrived so far still waits for an answer, or has not been seen yet."""
+    space = namespace_of(scenario)
+    arrived = [short for step in scenario.steps[: number + 1] for arrival in step for short in arrival.pods]
+    if any((space, short["pod"]) not in seen for short in arrived):
+        return True
+    waiting = (pods.get((space, short["pod"])) for short in arrived)
+    return any(pod is not None and not _rests(pod) for pod in waiting)
 
 
 def _rests(pod: dict[str, Any]) -> bool:

@@ -27,16 +27,26 @@ def check_promises(scenario: Scenario) -> list[Finding]:
         return [Finding(scenario.seed, 0, None, text)]
     findings = []
     for number, result in enumerate(results_of(scenario, outcome)):
-        texts = list(broken(scenario, number, result))
-        if not texts and scenario.kind != "rush":
-            texts = list(_complaints(scenario, scenario.arrivals[number], result))
-        findings.extend(Finding(scenario.seed, number, None, text) for text in texts)
+        findings += [Finding(scenario.seed, number, None, text) for text in broken(scenario, number, result)]
+        if not findings and scenario.kind != "rush":
+            arrival = scenario.arrivals[number]
+            rule = "tried-in-order" if _minds_others(arrival) else None
+            complaints = list(_complaints(scenario, arrival, result))
+            if not result.settled:
+                complaints, rule = [f"{arrival.name} did not come to rest"], None
+            findings += [Finding(scenario.seed, number, rule, text) for text in complaints]
     return findings
 
 
+def _minds_others(arrival: Arrival) -> bool:
+    """Whether its pods want company or evenness: evicting somebody may then take away what it needs."""
+    return any(
+        "podAffinity" in short.get("affinity", {}) or "topologySpreadConstraints" in short
+        for short in arrival.pods
+    )
+
+
 def _complaints(scenario: Scenario, arrival: Arrival, result: Result) -> Iterator[str]:
-    if not result.settled:
-        yield f"{arrival.name} did not come to rest"
     if result.victims and not result.bound:
         yield f"{sorted(result.victims)} were evicted and nothing was placed"
     try:

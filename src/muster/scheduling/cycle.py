@@ -23,7 +23,7 @@ from muster.scheduling.metrics import (
     POD_ATTEMPT_SECONDS,
     POD_ATTEMPTS,
 )
-from muster.scheduling.preemption import make_room, may_make_room, with_promises
+from muster.scheduling.preemption import end_promises, make_room, may_make_room, with_promises
 from muster.scheduling.queue import Entry, Refusal
 from muster.scheduling.search import search
 
@@ -88,6 +88,8 @@ def _leave(books: Books, entry: Entry, cast: Cast, decision: Attempt, now_s: flo
         books.queue.activate(
             entry.key, priority=entry.priority, queued_s=None, now_s=now_s, event=Change.POD_ADDED.name
         )
+    else:
+        effects += end_promises(books, entry.key, cast, now_s)
     return effects
 
 

@@ -118,6 +118,14 @@ def make_room(
     return Rescued(text, tuple(effects))
 
 
+def end_promises(books: Books, entity: EntityKey, cast: Cast, now_s: float) -> list[Effect]:
+    """Take back what those left over were promised, unless somebody is still leaving for them."""
+    waiting = cast.waiting()
+    if not waiting or _is_draining(books, entity, waiting, priority_of(cast), now_s):
+        return []
+    return _promise(books, {}, waiting)
+
+
 def may_make_room(books: Books, entity: EntityKey, cast: Cast, now_s: float) -> bool:
     """Whether somebody weaker is there, so that another attempt may find room by driving it out."""
     waiting = cast.waiting()
