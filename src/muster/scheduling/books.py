@@ -11,6 +11,7 @@ from muster.cluster.requests import pod_requests
 from muster.cluster.state import ClusterState
 from muster.framework.events import Change, ClusterEvent
 from muster.framework.groups import ObjectKey
+from muster.framework.ports import RecordEvent
 from muster.framework.runner import Runner
 from muster.placement.capacity import members_per_node
 from muster.scheduling.conditions import Conditions
@@ -45,6 +46,7 @@ class Books:
         self.searches = Searches()
         self.nominations = Nominations()
         self.victims: dict[str, Victim] = {}  # by uid: asked to leave, and not gone yet
+        self.told_when_done: dict[str, RecordEvent] = {}  # by uid of a victim: said when its eviction is done
         self.budgets: dict[ObjectKey, Budget] = {}
         self.touched: dict[EntityKey, Change | None] = {}
         self.synced = False

@@ -16,6 +16,7 @@ from muster.api.meta import Condition
 from muster.api.times import format_seconds
 from muster.base.arrays import Float64, Int32
 from muster.base.errors import PluginError
+from muster.cluster.budgets import Budget
 from muster.cluster.snapshot import Snapshot
 from muster.framework.groups import ObjectKey, PodKey
 from muster.framework.points import Preemptor
@@ -144,13 +145,14 @@ def may_make_room(books: Books, entity: EntityKey, cast: Cast, now_s: float) -> 
 
 
 def finish_eviction(books: Books, event: EvictDone) -> list[Effect]:
-    """The API has taken the deletion: tell of it on the victim."""
-    victim = books.victims.get(event.uid)
-    return [] if victim is None or event.is_gone else [victim.told]
+    """The API has taken the deletion: tell of it on the victim, which may be gone by now."""
+    told = books.told_when_done.pop(event.uid, None)
+    return [] if told is None or event.is_gone else [told]
 
 
 def fail_eviction(books: Books, event: EvictFailed, now_s: float) -> list[Effect]:
     """The victim stays; its preemptor is tried again after a while."""
+    books.told_when_done.pop(event.uid, None)
     victim = books.victims.pop(event.uid, None)
     if victim is None:
         return []
@@ -327,16 +329,27 @@ def _carry_out(
     effects = _promise(books, names, waiting)
     scheduler_name = waiting[0].pod.spec.scheduler_name
     message = f"{scheduler_name}: preempting to accommodate a higher priority {entity.kind}"
+    broken = _broken(books, eviction)
     for unit in eviction.victims:
         for pod, _ in unit.pods:
             key, uid = ObjectKey(pod.metadata.namespace, pod.metadata.name), pod.metadata.uid
             is_new = not pod.is_terminating
-            told = _told(entity, cast, waiting, pod, eviction, snapshot, scheduler_name)
             if is_new or uid not in books.victims:
-                books.victims[uid] = Victim(entity, key, told)
+                books.victims[uid] = Victim(entity, key)
             if is_new:
+                books.told_when_done[uid] = _told(entity, cast, waiting, pod, eviction, snapshot, broken)
                 effects.append(EvictPod(key, uid, _condition(pod, message, now_s), *entity))
     return effects
+
+
+def _broken(books: Books, eviction: Eviction) -> list[Budget]:
+    """Budgets that allow less than this eviction takes of them."""
+    leaving = [pod for unit in eviction.victims for pod in unit.staying]
+    return [
+        budget
+        for _, budget in sorted(books.budgets.items())
+        if sum(budget.counts(pod) for pod in leaving) > budget.allowed
+    ]
 
 
 def _promise(books: Books, names: dict[str, str], waiting: list[Member]) -> list[Effect]:
@@ -371,9 +384,12 @@ def _told(
     victim: Pod,
     eviction: Eviction,
     snapshot: Snapshot,
-    scheduler_name: str,
+    broken: list[Budget],
 ) -> RecordEvent:
-    """`Preempted`, on the victim; a group is named as related, a pod only in the note, as stock does."""
+    """`Preempted`, on the victim; a group is named as related, a pod only in the note, as stock does.
+
+    A budget that the eviction breaks is named, too.
+    """
     related = None
     where, uid = "cluster", waiting[0].pod.metadata.uid
     if cast.group is not None:
@@ -382,12 +398,15 @@ def _told(
     elif eviction.seats:
         where = snapshot.node_names[eviction.seats[0][1]]
     meta = victim.metadata
+    note = f"Preempted by {entity.kind} {uid} on node {where}"
+    if names := " and ".join(budget.name for budget in broken if budget.counts(victim)):
+        note += f", beyond what disruption budget {names} allows: nothing else would do"
     return RecordEvent(
         regarding=ObjectReference("v1", "Pod", ObjectKey(meta.namespace, meta.name), meta.uid),
         type="Normal",
         reason="Preempted",
         action="Preempting",
-        note=shorten(f"Preempted by {entity.kind} {uid} on node {where}"),
-        scheduler_name=scheduler_name,
+        note=shorten(note),
+        scheduler_name=waiting[0].pod.spec.scheduler_name,
         related=related,
     )

@@ -13,7 +13,6 @@ from muster.api.core import Pod
 from muster.api.times import format_seconds, parse_seconds
 from muster.cluster.snapshot import Snapshot
 from muster.framework.groups import Group, PodKey
-from muster.framework.ports import RecordEvent
 from muster.placement.victims import Unit
 from muster.scheduling.members import Cast, EntityKey, Members, Stage
 
@@ -22,11 +21,10 @@ OVERDUE_S = 60.0  # so long after its grace a pod that will not go is not counte
 
 
 class Victim(NamedTuple):
-    """A pod that has been asked to leave: for whom, and the event that will tell of it."""
+    """A pod that has been asked to leave, and for whom."""
 
     entity: EntityKey
     key: PodKey
-    told: RecordEvent
 
 
 def is_overdue(pod: Pod, now_s: float) -> bool:

@@ -268,3 +268,8 @@ def test_a_chain_of_preemptions_ends(nodes: list[int], groups: list[tuple[int, i
     before = len(world.evicted)
     world.run(1200)
     assert len(world.evicted) == before
+
+
+def test_a_victim_that_is_gone_before_its_eviction_is_answered_is_told_of_all_the_same() -> None:
+    world = gang(full_world(1, grace_s=0), "h", 1).run(3)
+    assert [name for name, _ in world.notes("Preempted")] == ["low-0"]
