@@ -180,6 +180,7 @@ class _Beside:
         self._ground = ground
         self._judge = judge
         self._reach = reach
+        self._empty = ground.fork()  # with the seats on it nobody would be the first whom a seat may need
         self._seats_of_shape: dict[ShapeKey, dict[int, list[int]]] = {}  # by row
         labels = judge.labels_read(ground.label_keys_read)
         for index, (pod, row) in enumerate(seats):
@@ -213,7 +214,7 @@ class _Beside:
         key = (id(unit), shape)
         if key not in self._reach:
             pod = self._seats[next(iter(by_row.values()))[0]][0]
-            self._reach[key] = _rows_of(self._judge, unit, pod, self._ground)
+            self._reach[key] = _rows_of(self._judge, unit, pod, self._empty)
         return self._reach[key]
 
     def _holds(self, touched: set[int]) -> bool:
