@@ -18,6 +18,7 @@ from muster.base.arrays import Float64, Int32
 from muster.base.errors import PluginError
 from muster.cluster.budgets import Budget
 from muster.cluster.snapshot import Snapshot
+from muster.framework.events import Change
 from muster.framework.groups import ObjectKey, PodKey
 from muster.framework.points import Preemptor
 from muster.framework.ports import Effect, EvictDone, EvictFailed, EvictPod, ObjectReference, RecordEvent
@@ -179,8 +180,10 @@ def fail_eviction(books: Books, event: EvictFailed, now_s: float) -> list[Effect
 
 
 def lose_victim(books: Books, uid: str) -> None:
-    """The pod is gone."""
-    books.victims.pop(uid, None)
+    """The pod is gone; whoever drove it out is tried again when it was the last one leaving for it."""
+    victim = books.victims.pop(uid, None)
+    if victim is not None and not any(other.entity == victim.entity for other in books.victims.values()):
+        books.touch(victim.entity, Change.POD_FREED)
 
 
 # ── who asks, and for what ───────────────────────────────────────────────────────────────────────
