@@ -6,11 +6,13 @@ parent; what is chosen is what the placement scores say, of equals the one named
 
 A composite (KEP-6012) is tried as stock does it: its groups in order, each with all that fits.  If that
 leaves somebody out, it is tried again with minima before surplus: first as many groups as it needs with as
-few members as they need, then every other group's minimum, then everybody else.  Next: `attempt.py`.
+few members as they need, then every other group's minimum, then everybody else; and, where its minimum is
+not placed, in a few other orders of its groups.  Next: `attempt.py`.
 """
 
 from collections.abc import Iterable, Sequence
 from enum import Enum, auto
+from itertools import islice, permutations
 
 import numpy as np
 
@@ -27,6 +29,8 @@ from muster.scheduling.contradictions import pinned_members
 from muster.scheduling.leaf import LeafTrial
 from muster.scheduling.members import Cast, Member
 from muster.scheduling.room import are_enough, find_room, score_by_counting
+
+ORDERS_MAX = 6  # orders of siblings that are tried where that of creation does not place the minimum
 
 
 class Aim(Enum):
@@ -107,24 +111,43 @@ class TreeTrial:
     # ── composites ───────────────────────────────────────────────────────────────────────────────
 
     def _place_tree_in(self, cast: Cast, board: Board, rows: Int32, aim: Aim) -> Outcome:
-        """Place a composite in these rows; of everything first as stock does, then with minima first."""
+        """Place a composite in these rows; of everything first as stock does, then with minima first.
+
+        Where even that fails, siblings that are unlike may stand in each other's way: other orders of them
+        are tried, too.
+        """
         whole = self._place_children(cast, board, rows, aim)
-        if aim is not Aim.EVERYTHING or whole.is_error or not _has_surplus(cast, board):
+        if aim is not Aim.EVERYTHING or whole.is_error:
             return whole
-        if whole.ok and not _left_out(cast, whole.board):
+        has_surplus = _has_surplus(cast, board)
+        if whole.ok and not (has_surplus and _left_out(cast, whole.board)):
             return whole
-        outcome = self._place_children(cast, board, rows, Aim.NEEDED)
+        orders = _sibling_orders(cast)
+        for order in orders[: 1 if whole.ok else None]:
+            if has_surplus or order is not orders[0]:
+                outcome = self._place_minima_first(cast, board, rows, order)
+                if outcome is not None:
+                    return outcome
+        return whole
+
+    def _place_minima_first(
+        self, cast: Cast, board: Board, rows: Int32, order: Sequence[Cast]
+    ) -> Outcome | None:
+        """First what the composite needs, then every group's minimum, then all; None if it needs more."""
+        outcome = self._place_children(cast, board, rows, Aim.NEEDED, order)
         if outcome.is_error or not outcome.ok:
-            return whole
+            return None
         for more in (Aim.MINIMA, Aim.EVERYTHING):
-            outcome = self._place_children(cast, outcome.board, rows, more)
+            outcome = self._place_children(cast, outcome.board, rows, more, order)
             if outcome.is_error:
                 return outcome
         return outcome
 
-    def _place_children(self, cast: Cast, board: Board, rows: Int32, aim: Aim) -> Outcome:
+    def _place_children(
+        self, cast: Cast, board: Board, rows: Int32, aim: Aim, order: Sequence[Cast] | None = None
+    ) -> Outcome:
         """Try the groups of a composite in order; one that fails leaves no trace but its reasons."""
-        children = cast.sorted_children()
+        children = cast.sorted_children() if order is None else order
         findings, placed_groups = Findings(), 0
         status = self._feasible(cast, placed_groups, len(children))
         for index, child in enumerate(children):
@@ -286,6 +309,14 @@ class TreeTrial:
             member_count=np.array(members, dtype=np.int64),
         )
         return self._runner.score_placements(group, totals)
+
+
+def _sibling_orders(cast: Cast) -> list[tuple[Cast, ...]]:
+    """That of creation, its reverse, then some others."""
+    children = tuple(cast.sorted_children())
+    first = [children, children[::-1]][: len(children)]
+    others = (order for order in permutations(children) if order not in first)
+    return first + list(islice(others, ORDERS_MAX - len(first)))
 
 
 def still_waiting(cast: Cast, board: Board) -> list[Member]:

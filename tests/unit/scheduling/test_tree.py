@@ -141,6 +141,18 @@ def test_a_tree_that_fails_says_which_group_was_the_first() -> None:
     assert list(decision.group_texts) == [ObjectKey("default", "b")]
 
 
+def test_siblings_in_each_others_way_are_tried_in_another_order() -> None:
+    """The older group would take the only node that the younger may use."""
+    members, key = Members(frozenset({"muster"})), ObjectKey("default", "tree")
+    members.see_group(make_group("tree", 2, is_composite=True))
+    for turn, (name, words) in enumerate({"a": {}, "b": {"node_selector": {"disk": "ssd"}}}.items()):
+        members.see_group(make_group(name, 1, parent=key, created_s=float(turn)))
+        members.see_pod(make_pod(f"{name}-0", group=name, cpu=1, **words), ObjectKey("default", name))
+    cluster = make_cluster().node(cpu=1, labels={"disk": "ssd"}).node(cpu=1)
+    decision = attempt(members.cast(composite_entity(key)), cluster.snapshot(), make_runner())
+    assert len(decision.placements) == 2, decision.message
+
+
 def test_a_ring_and_a_tree_too_deep_are_told_so_and_not_tried() -> None:
     world = World().node("n1", cpu=9)
     for name, parent in (("x", "y"), ("y", "x"), ("p", ""), ("q", "p"), ("r", "q"), ("s", "r")):
