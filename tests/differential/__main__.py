@@ -32,7 +32,7 @@ from tests.differential.scenario import Scenario
 from tests.differential.stage import WatchedStage, muster_stage, stock_stage
 
 CI_SEEDS = 120
-REFRESH = 600  # scenarios on one control plane, before it is made anew
+REFRESH = 120  # scenarios on one control plane, before it is made anew
 
 
 class Verdict(msgspec.Struct, frozen=True):
