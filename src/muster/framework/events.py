@@ -65,3 +65,14 @@ class HintRule(Struct, frozen=True):
 
     change: Change
     helps: Callable[[Rejected, ClusterEvent], Hint] | None = None
+
+
+def opens(rejected: Rejected, event: ClusterEvent, allows: Callable[[Pod, Node], bool]) -> Hint:
+    """Queue where the event's node lets some waiting pod in by this rule, and did not before."""
+    node, old_node = event.node, event.old_node
+    if node is None:
+        return Hint.QUEUE
+    for pod in rejected.pods:
+        if allows(pod, node) and not (old_node is not None and allows(pod, old_node)):
+            return Hint.QUEUE
+    return Hint.SKIP

@@ -8,7 +8,7 @@ from muster.api.core import Node, Pod
 from muster.api.selectors import matches_node_term, matches_requirement
 from muster.base.arrays import Float64, Int32
 from muster.cluster.snapshot import Snapshot
-from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
+from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected, opens
 from muster.framework.points import NodeReason, NodeVerdict
 from muster.placement.node_rules import (
     meets_node_rules,
@@ -60,13 +60,7 @@ class NodeAffinity:
 
 def _matches_now(rejected: Rejected, event: ClusterEvent) -> Hint:
     """A node that some waiting pod may use, and could not before."""
-    node, old_node = event.node, event.old_node
-    if node is None:
-        return Hint.QUEUE
-    for pod in rejected.pods:
-        if _matches(pod, node) and not (old_node is not None and _matches(pod, old_node)):
-            return Hint.QUEUE
-    return Hint.SKIP
+    return opens(rejected, event, _matches)
 
 
 def _matches(pod: Pod, node: Node) -> bool:

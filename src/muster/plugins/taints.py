@@ -8,7 +8,7 @@ from muster.api.core import Node, Pod
 from muster.api.selectors import find_untolerated, tolerates
 from muster.base.arrays import Float64, Int32, pick
 from muster.cluster.snapshot import Snapshot
-from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
+from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected, opens
 from muster.framework.points import NodeReason, NodeVerdict
 
 _HARD = ("NoSchedule", "NoExecute")
@@ -66,13 +66,7 @@ class TaintToleration:
 
 def _is_tolerated_now(rejected: Rejected, event: ClusterEvent) -> Hint:
     """A node whose taints some waiting pod tolerates, and did not before."""
-    node, old_node = event.node, event.old_node
-    if node is None:
-        return Hint.QUEUE
-    for pod in rejected.pods:
-        if _is_open_to(pod, node) and not (old_node is not None and _is_open_to(pod, old_node)):
-            return Hint.QUEUE
-    return Hint.SKIP
+    return opens(rejected, event, _is_open_to)
 
 
 def _is_open_to(pod: Pod, node: Node) -> bool:
