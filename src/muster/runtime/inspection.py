@@ -13,11 +13,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from muster.assembly.leadership import NAMESPACE
 from muster.assembly.requests import path_of
 from muster.base.errors import ApiError
 from muster.controllers.ports import Kind
 from muster.runtime.client import ApiClient
-from muster.runtime.leader import NAMESPACE
 
 GROUP_VERSION = "scheduling.k8s.io/v1beta1"
 GATE_FLAG = "--feature-gates=GenericWorkload=true"

@@ -22,6 +22,7 @@ from muster.api.core import Namespace, Node, Pod
 from muster.api.policy import PodDisruptionBudget
 from muster.api.scheduling import CompositePodGroup, PodGroup
 from muster.assembly.config import Config
+from muster.assembly.leadership import NAMESPACE
 from muster.assembly.profiles import build
 from muster.base.errors import ApiError, ConfigError
 from muster.dialects.native import budget_of, composite_of, group_key_of, group_of
@@ -45,7 +46,7 @@ from muster.runtime.client import ApiClient
 from muster.runtime.clock import Clock
 from muster.runtime.executor import Executor
 from muster.runtime.kubeconfig import Access
-from muster.runtime.leader import NAMESPACE, LeaderElector
+from muster.runtime.leader import LeaderElector
 from muster.runtime.loop import SchedulerLoop
 from muster.runtime.metrics import Address, HealthServer, Key, MetricsPage, RequestCounts
 from muster.runtime.searcher import Searcher

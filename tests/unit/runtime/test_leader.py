@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from tests.unit.runtime.in_process import ManualClock
 
+from muster.assembly.leadership import LEASE_S, RENEW_DEADLINE_S
 from muster.base.errors import ApiError, Conflict, Unavailable
 from muster.runtime.client import Answer
-from muster.runtime.leader import LEASE_S, RENEW_DEADLINE_S, LeaderElector
+from muster.runtime.leader import LeaderElector
 
 COLLECTION = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 

@@ -1,0 +1,154 @@
+"""Leader election without the line: what a candidate for a Lease has seen, and what it should ask for next.
+
+In the manner and with the times of client-go.  In come leases as read and answers as they were given, each
+with our own clock; out go the requests to make.  Whether another's lease has run out is judged by our own
+clock, from when we saw it change: clocks of two machines need not agree.  `runtime/leader.py` plays it over
+HTTP, `sim/replica.py` on virtual time.
+
+A Lease does not fence.  So a leader writes nothing once it has not renewed for `RENEW_DEADLINE_S`
+(`may_write`), each of its requests ends within `REQUEST_TIMEOUT_S`, and whoever takes over from one that did
+not give the lease back decides nothing before `begins_s`.
+"""
+
+import math
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from muster.assembly.requests import JSON, Call, micro_time, path_of
+from muster.controllers.ports import LEASES
+
+LEASE_S = 15.0
+RENEW_DEADLINE_S = 10.0
+REQUEST_TIMEOUT_S = 5.0
+RETRY_S = 2.0
+JITTER = 1.2
+MIN_TIMEOUT_S = 0.5
+NAMESPACE = "kube-system"
+
+
+class LeaseSpec(Struct, rename="camel"):
+    """spec of a coordination.k8s.io/v1 Lease."""
+
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: int | None = None
+
+
+class Lease(Struct):
+    """A lease as read; metadata is kept whole, for an update must bring it back."""
+
+    metadata: dict[str, Any]
+    spec: LeaseSpec = msgspec.field(default_factory=LeaseSpec)
+
+
+class Candidacy:
+    """One candidate for one lease.
+
+    `renewed_s`: when the last renewal was asked for that succeeded.  `begins_s`: a leader decides nothing
+    before.
+    """
+
+    def __init__(self, *, name: str, identity: str, namespace: str = NAMESPACE) -> None:
+        self.name = name
+        self.namespace = namespace
+        self.identity = identity
+        self.renewed_s = -math.inf
+        self.begins_s = math.inf
+        self._seen: Lease | None = None
+        self._seen_s = -math.inf
+        self._wait_s: float | None = None  # before a leader that is new begins; None: it is not new
+
+    @property
+    def leads(self) -> bool:
+        """Whether the lease, as last seen, is ours."""
+        return self._seen is not None and self._seen.spec.holder_identity == self.identity
+
+    @property
+    def holder(self) -> str:
+        """Who holds the lease, as last seen."""
+        return (self._seen.spec.holder_identity if self._seen else None) or ""
+
+    def left_s(self, now_s: float) -> float:
+        """How long the lease may still go without a renewal."""
+        return self.renewed_s + RENEW_DEADLINE_S - now_s
+
+    def may_write(self, now_s: float) -> bool:
+        """Whether a request may leave now: nobody else can lead before it has ended."""
+        return self.leads and self.left_s(now_s) > 0.0
+
+    def timeout_s(self, now_s: float) -> float:
+        """How long one of the two requests of a renewal may take so that both end before the deadline."""
+        return max(MIN_TIMEOUT_S, self.left_s(now_s) / 2) if self.leads else RENEW_DEADLINE_S / 2
+
+    def reading(self) -> Call:
+        """The request that reads the lease."""
+        return Call("GET", path_of(LEASES, self.namespace, self.name), JSON, {})
+
+    def bid(self, lease: Lease | None, now_s: float) -> Call | None:
+        """Given the lease as just read (None: there is none), the write that acquires or renews it.
+
+        None while another holds it.  Pass what the server answers to the write to `won`.
+        """
+        led, known = self.leads, self.holder
+        if lease is None:
+            self._wait_s = LEASE_S if known else 0.0  # a lease that vanished was not given back
+            return self._creation(now_s)
+        if self._seen is None or lease.spec != self._seen.spec:
+            self._seen_s = now_s
+        self._seen = lease
+        holder = lease.spec.holder_identity
+        duration_s = float(lease.spec.lease_duration_seconds or LEASE_S)
+        if holder and holder != self.identity and self._seen_s + duration_s > now_s:
+            return None
+        now = micro_time(now_s)
+        transitions = lease.spec.lease_transitions or 0
+        is_renewal = holder == self.identity
+        if is_renewal:
+            self._wait_s = None if led else LEASE_S  # a store restored from a backup names us again
+        else:
+            self._wait_s = REQUEST_TIMEOUT_S if holder else 0.0
+        spec = LeaseSpec(
+            holder_identity=self.identity,
+            lease_duration_seconds=int(LEASE_S),
+            acquire_time=lease.spec.acquire_time if is_renewal else now,
+            renew_time=now,
+            lease_transitions=transitions if is_renewal else transitions + 1,
+        )
+        return self._update(lease, spec)
+
+    def won(self, lease: Lease, asked_s: float) -> None:
+        """The server answered the write of `bid`, asked for at `asked_s`, with this lease."""
+        self._seen = lease
+        self._seen_s = self.renewed_s = asked_s
+        if self._wait_s is not None:
+            self.begins_s = asked_s + self._wait_s
+
+    def resignation(self, now_s: float) -> Call | None:
+        """The write that gives the lease back, None if it is not ours."""
+        if not self.leads or self._seen is None:
+            return None
+        now = micro_time(now_s)
+        return self._update(self._seen, LeaseSpec("", 1, now, now, self._seen.spec.lease_transitions))
+
+    def resigned(self, lease: Lease, now_s: float) -> None:
+        """The server took the resignation."""
+        self._seen, self._seen_s = lease, now_s
+
+    def _creation(self, now_s: float) -> Call:
+        now = micro_time(now_s)
+        spec = LeaseSpec(self.identity, int(LEASE_S), now, now, 0)
+        metadata = {"name": self.name, "namespace": self.namespace}
+        return Call("POST", path_of(LEASES, self.namespace), JSON, _body(metadata, spec))
+
+    def _update(self, lease: Lease, spec: LeaseSpec) -> Call:
+        path = path_of(LEASES, self.namespace, self.name)
+        return Call("PUT", path, JSON, _body(lease.metadata, spec))
+
+
+def _body(metadata: dict[str, Any], spec: LeaseSpec) -> dict[str, Any]:
+    plain = {name: value for name, value in msgspec.to_builtins(spec).items() if value is not None}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": plain}
