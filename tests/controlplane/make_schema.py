@@ -27,13 +27,18 @@ PACKAGES = {
     "scheduling.v1alpha3": ("api", "scheduling/v1alpha3"),
     "policy.v1": ("api", "policy/v1"),
     "node.v1": ("api", "node/v1"),
+    "storage.v1": ("api", "storage/v1"),
+    "resource.v1": ("api", "resource/v1"),
     "coordination.v1": ("api", "coordination/v1"),
     "authentication.v1": ("api", "authentication/v1"),
     "authorization.v1": ("api", "authorization/v1"),
     "meta.v1": ("machinery", "pkg/apis/meta/v1"),
 }
 ROOTS = {
-    "core.v1": ["Namespace", "Node", "Pod", "Event", "ConfigMap", "Binding"],
+    "core.v1": [
+        *("Namespace", "Node", "Pod", "Event", "ConfigMap", "Binding"),
+        *("PersistentVolume", "PersistentVolumeClaim"),
+    ],
     "events.v1": ["Event"],
     "batch.v1": ["Job"],
     "scheduling.v1": ["PriorityClass"],
@@ -41,6 +46,8 @@ ROOTS = {
     "scheduling.v1alpha3": ["Workload", "PodGroup", "CompositePodGroup"],
     "policy.v1": ["PodDisruptionBudget", "Eviction"],
     "node.v1": ["RuntimeClass"],
+    "storage.v1": ["StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity"],
+    "resource.v1": ["ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate"],
     "coordination.v1": ["Lease"],
     "authentication.v1": ["SelfSubjectReview"],
     "authorization.v1": ["SelfSubjectAccessReview", "SelfSubjectRulesReview"],

@@ -3,6 +3,12 @@
 from muster.apiserver.kinds import Handler, Kind, Object, Subresource
 from muster.apiserver.strategies.base import BaseStrategy, fields_with
 from muster.apiserver.strategies.configmaps import ConfigMapStrategy
+from muster.apiserver.strategies.device_claims import (
+    DeviceClassStrategy,
+    ResourceClaimStrategy,
+    ResourceClaimTemplateStrategy,
+)
+from muster.apiserver.strategies.device_slices import ResourceSliceStrategy
 from muster.apiserver.strategies.events import (
     EventStrategy,
     NewEventStrategy,
@@ -21,9 +27,18 @@ from muster.apiserver.strategies.policy import BudgetStrategy
 from muster.apiserver.strategies.priority import CLASSES, PriorityClassStrategy, system_classes
 from muster.apiserver.strategies.reviews import review_access, review_rules, review_self
 from muster.apiserver.strategies.runtime_classes import RuntimeClassStrategy
+from muster.apiserver.strategies.storage import (
+    CSIDriverStrategy,
+    CSINodeStrategy,
+    CSIStorageCapacityStrategy,
+    StorageClassStrategy,
+)
+from muster.apiserver.strategies.volumes import PersistentVolumeClaimStrategy, PersistentVolumeStrategy
 from muster.apiserver.strategies.workloads import WorkloadStrategy
 
 SCHEDULING = "scheduling.k8s.io"
+STORAGE = "storage.k8s.io"
+RESOURCE = "resource.k8s.io"
 _CORE_UNKNOWN_FIELD = "field label not supported: {field}"
 _WRITTEN = ("get", "patch", "update")
 _STATUS = Subresource("status", _WRITTEN)
@@ -262,13 +277,129 @@ _OTHERS = (
         has_generation=True,
     ),
 )
+_STORAGE = (
+    Kind(
+        group="",
+        versions=("v1",),
+        kind="PersistentVolume",
+        resource="persistentvolumes",
+        singular="persistentvolume",
+        namespaced=False,
+        strategy=PersistentVolumeStrategy(),
+        subresources=(_STATUS,),
+        short_names=("pv",),
+        unknown_field=_CORE_UNKNOWN_FIELD,
+        returns_deleted=True,
+    ),
+    Kind(
+        group="",
+        versions=("v1",),
+        kind="PersistentVolumeClaim",
+        resource="persistentvolumeclaims",
+        singular="persistentvolumeclaim",
+        namespaced=True,
+        strategy=PersistentVolumeClaimStrategy(),
+        subresources=(_STATUS,),
+        short_names=("pvc",),
+        unknown_field=_CORE_UNKNOWN_FIELD,
+        returns_deleted=True,
+    ),
+    Kind(
+        group=STORAGE,
+        versions=("v1",),
+        kind="StorageClass",
+        resource="storageclasses",
+        singular="storageclass",
+        namespaced=False,
+        strategy=StorageClassStrategy(),
+        short_names=("sc",),
+        returns_deleted=True,
+    ),
+    Kind(
+        group=STORAGE,
+        versions=("v1",),
+        kind="CSINode",
+        resource="csinodes",
+        singular="csinode",
+        namespaced=False,
+        strategy=CSINodeStrategy(),
+        returns_deleted=True,
+    ),
+    Kind(
+        group=STORAGE,
+        versions=("v1",),
+        kind="CSIDriver",
+        resource="csidrivers",
+        singular="csidriver",
+        namespaced=False,
+        strategy=CSIDriverStrategy(),
+        has_generation=True,
+        returns_deleted=True,
+    ),
+    Kind(
+        group=STORAGE,
+        versions=("v1",),
+        kind="CSIStorageCapacity",
+        resource="csistoragecapacities",
+        singular="csistoragecapacity",
+        namespaced=True,
+        strategy=CSIStorageCapacityStrategy(),
+        has_generation=True,
+    ),
+)
+_DEVICES = (
+    Kind(
+        group=RESOURCE,
+        versions=("v1",),
+        kind="DeviceClass",
+        resource="deviceclasses",
+        singular="deviceclass",
+        namespaced=False,
+        strategy=DeviceClassStrategy(),
+        has_generation=True,
+        returns_deleted=True,
+    ),
+    Kind(
+        group=RESOURCE,
+        versions=("v1",),
+        kind="ResourceClaim",
+        resource="resourceclaims",
+        singular="resourceclaim",
+        namespaced=True,
+        strategy=ResourceClaimStrategy(),
+        subresources=(_STATUS,),
+        returns_deleted=True,
+    ),
+    Kind(
+        group=RESOURCE,
+        versions=("v1",),
+        kind="ResourceClaimTemplate",
+        resource="resourceclaimtemplates",
+        singular="resourceclaimtemplate",
+        namespaced=True,
+        strategy=ResourceClaimTemplateStrategy(),
+        returns_deleted=True,
+    ),
+    Kind(
+        group=RESOURCE,
+        versions=("v1",),
+        kind="ResourceSlice",
+        resource="resourceslices",
+        singular="resourceslice",
+        namespaced=False,
+        strategy=ResourceSliceStrategy(),
+        field_selectors=("spec.driver", "spec.nodeName"),
+        has_generation=True,
+        returns_deleted=True,
+    ),
+)
 _QUESTIONS = (
     _asked_only("authentication.k8s.io", "SelfSubjectReview", review_self),
     _asked_only("authorization.k8s.io", "SelfSubjectAccessReview", review_access),
     _asked_only("authorization.k8s.io", "SelfSubjectRulesReview", review_rules),
 )
 
-KINDS: tuple[Kind, ...] = (*_CORE, *_GROUPS, *_OTHERS, *_QUESTIONS)
+KINDS: tuple[Kind, ...] = (*_CORE, *_GROUPS, *_OTHERS, *_STORAGE, *_DEVICES, *_QUESTIONS)
 
 
 def initial_objects() -> list[tuple[str, Object]]:

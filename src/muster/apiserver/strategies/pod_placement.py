@@ -50,16 +50,20 @@ def _validate_node_affinity(path: str, affinity: Object) -> list[Cause]:
     found: list[Cause] = []
     wanted = affinity.get(REQUIRED)
     if isinstance(wanted, dict):
-        here = f"{path}.{REQUIRED}.nodeSelectorTerms"
-        terms = items(wanted, "nodeSelectorTerms")
-        if not terms:
-            found.append(required(here, "must have at least one node selector term"))
-        for index, term in enumerate(terms):
-            found += _validate_node_term(f"{here}[{index}]", term)
+        found += validate_selector_terms(f"{path}.{REQUIRED}", wanted)
     for index, term in enumerate(items(affinity, PREFERRED)):
         here = f"{path}.{PREFERRED}[{index}]"
         found += _validate_weight(here, term)
         found += _validate_node_term(f"{here}.preference", mapping(term, "preference"))
+    return found
+
+
+def validate_selector_terms(path: str, selector: Object) -> list[Cause]:
+    """A core/v1 NodeSelector: at least one term."""
+    here, terms = f"{path}.nodeSelectorTerms", items(selector, "nodeSelectorTerms")
+    found = [] if terms else [required(here, "must have at least one node selector term")]
+    for index, term in enumerate(terms):
+        found += _validate_node_term(f"{here}[{index}]", term)
     return found
 
 

@@ -1,0 +1,103 @@
+"""Device classes, claims and templates."""
+
+from typing import Any
+
+import pytest
+from tests.unit.apiserver.strategies.full_server import FullServer
+
+RESOURCE = "/apis/resource.k8s.io/v1/"
+CLASSES, CLAIMS = RESOURCE + "deviceclasses", RESOURCE + "namespaces/default/resourceclaims"
+TEMPLATES = RESOURCE + "namespaces/default/resourceclaimtemplates"
+ONE: dict[str, Any] = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}
+GIVEN: dict[str, Any] = {
+    "devices": {"results": [{"request": "r", "driver": "gpu.example.com", "pool": "n1", "device": "gpu-0"}]}
+}
+USER = {"resource": "pods", "name": "p", "uid": "u"}
+
+
+def test_a_request_is_for_one_device_unless_it_says_otherwise() -> None:
+    made = FullServer().create(CLAIMS, "c", spec=ONE)
+    asked = made["spec"]["devices"]["requests"][0]["exactly"]
+    assert (asked["allocationMode"], asked["count"]) == ("ExactCount", 1)
+
+
+@pytest.mark.parametrize(
+    ("request_", "fault"),
+    [
+        ({"name": "r"}, "exactly one of `exactly` or `firstAvailable` is required"),
+        ({"name": "r", "exactly": {"deviceClassName": ""}}, "Required value"),
+        (
+            {"name": "r", "exactly": {"deviceClassName": "gpu", "allocationMode": "All", "count": 2}},
+            "must not be specified when allocationMode is 'All'",
+        ),
+    ],
+)
+def test_a_bad_request_is_refused(request_: dict[str, Any], fault: str) -> None:
+    found = FullServer().create_faults(CLAIMS, spec={"devices": {"requests": [request_]}})
+    assert len(found) == 1
+    assert found[0].endswith(fault)
+
+
+def test_constraints_are_about_requests_of_the_claim() -> None:
+    constraint = {"requests": ["other"], "matchAttribute": "gpu.example.com/pair"}
+    spec = {"devices": ONE["devices"] | {"constraints": [constraint]}}
+    assert (
+        FullServer()
+        .create_faults(CLAIMS, spec=spec)[0]
+        .startswith('spec.devices.constraints[0].requests[0]: Invalid value: "other"')
+    )
+
+
+def test_a_claim_never_changes_what_it_asks() -> None:
+    server = FullServer()
+    server.create(CLAIMS, "c", spec=ONE)
+    assert server.change_faults(CLAIMS, "c", spec={"devices": {"requests": []}}) == [
+        "spec: Invalid value: null: field is immutable"
+    ]
+
+
+def test_an_allocation_is_given_once_and_taken_back_whole() -> None:
+    server = FullServer()
+    server.create(CLAIMS, "c", spec=ONE)
+    server.change(CLAIMS, "c/status", status={"allocation": GIVEN, "reservedFor": [USER]})
+    other = {"devices": {"results": [GIVEN["devices"]["results"][0] | {"device": "gpu-1"}]}}
+    assert server.change_faults(CLAIMS, "c/status", status={"allocation": other}) == [
+        "status.allocation: Invalid value: null: field cannot be modified once set"
+    ]
+    freed = server.change(CLAIMS, "c/status", status={"allocation": None, "reservedFor": None})
+    assert freed["status"] == {}
+
+
+def test_nobody_has_what_was_not_allocated() -> None:
+    server = FullServer()
+    server.create(CLAIMS, "c", spec=ONE)
+    assert server.change_faults(CLAIMS, "c/status", status={"reservedFor": [USER]}) == [
+        "status.reservedFor: Forbidden: may not be specified when `allocated` is not set"
+    ]
+
+
+def test_admin_access_is_for_namespaces_that_allow_it() -> None:
+    asked = {"deviceClassName": "gpu", "adminAccess": True}
+    spec = {"devices": {"requests": [{"name": "r", "exactly": asked}]}}
+    server = FullServer()
+    assert server.create_faults(CLAIMS, spec=spec)[0].startswith(
+        "spec.devices.requests[0].adminAccess: Forbidden: admin access to devices requires"
+    )
+    labels = {"labels": {"resource.kubernetes.io/admin-access": "true"}}
+    server.change("/api/v1/namespaces", "default", metadata=labels)
+    server.create(CLAIMS, "c", spec=spec)
+
+
+def test_an_extended_resource_of_a_class_has_a_domain() -> None:
+    found = FullServer().create_faults(CLASSES, spec={"extendedResourceName": "cpu"})
+    assert found[0].startswith('spec.extendedResourceName: Invalid value: "cpu"')
+
+
+def test_a_template_s_claims_are_checked_and_filled() -> None:
+    server = FullServer()
+    made = server.create(TEMPLATES, "t", spec={"spec": ONE})
+    assert made["spec"]["spec"]["devices"]["requests"][0]["exactly"]["count"] == 1
+    bad = {"devices": {"requests": [{"name": "R", "exactly": {"deviceClassName": "gpu"}}]}}
+    assert server.create_faults(TEMPLATES, spec={"spec": bad})[0].startswith(
+        'spec.spec.devices.requests[0].name: Invalid value: "R"'
+    )
