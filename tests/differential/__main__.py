@@ -16,31 +16,21 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import msgspec
 from tests.conformance.scheduler_control import ControlError
 from tests.controlplane.build import BuildError
 from tests.controlplane.start import StartError
+from tests.differential.batch import Verdict, play_batch
 from tests.differential.draw import draw_scenario
-from tests.differential.judge import Finding, judge
-from tests.differential.objects import namespace_of
-from tests.differential.play import Outcome, make_shared, play
+from tests.differential.play import make_shared
 from tests.differential.promises import check_promises
-from tests.differential.scenario import Scenario
 from tests.differential.stage import WatchedStage, muster_stage, stock_stage
 
 CI_SEEDS = 120
 REFRESH = 120  # scenarios on one control plane, before it is made anew
-
-
-class Verdict(msgspec.Struct, frozen=True):
-    """One seed, judged; `placed` says how many of its pods Muster bound."""
-
-    seed: int
-    findings: list[Finding]
-    placed: int = 0
 
 
 def main() -> int:
@@ -79,7 +69,7 @@ def _on_stock(seeds: Sequence[int], arguments: argparse.Namespace) -> Iterator[V
             _stages(Path(folder)) as stages,
         ):
             for batch in _parts(part, arguments.batch):
-                yield from _play_batch(stages, batch)
+                yield from play_batch(stages, [draw_scenario(seed) for seed in batch])
 
 
 def _parts(seeds: Sequence[int], size: int) -> Iterator[Sequence[int]]:
@@ -96,22 +86,6 @@ def _stages(folder: Path) -> Iterator[list[WatchedStage]]:
             make_shared(stage)
         time.sleep(1.0)  # admission learns of priority classes by a watch of its own
         yield stages
-
-
-def _play_batch(stages: Sequence[WatchedStage], seeds: Sequence[int]) -> Iterator[Verdict]:
-    scenarios = [draw_scenario(seed) for seed in seeds]
-    with ThreadPoolExecutor(len(stages)) as pool:
-        outcomes = list(pool.map(lambda stage: _play_and_clear(stage, scenarios), stages))
-    for scenario, theirs, ours in zip(scenarios, *outcomes, strict=True):
-        arrived = {short["pod"] for arrival in scenario.arrivals for short in arrival.pods}
-        placed = len(arrived & set(ours.steps[-1].places))
-        yield Verdict(scenario.seed, judge(scenario, theirs, ours), placed)
-
-
-def _play_and_clear(stage: WatchedStage, scenarios: Sequence[Scenario]) -> list[Outcome]:
-    outcomes = play(stage, scenarios)
-    stage.delete_everything([namespace_of(scenario) for scenario in scenarios])
-    return outcomes
 
 
 # ── results and words ────────────────────────────────────────────────────────────────────────────

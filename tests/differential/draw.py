@@ -7,17 +7,25 @@ of the arrivals fit, some only where something weaker gives way.
 import random
 from collections.abc import Callable
 
+from tests.differential import draw_more
 from tests.differential.rules import Cluster, Placed
-from tests.differential.scenario import PRIORITIES, Arrival, Scenario, Short
+from tests.differential.scenario import NEVER, PRIORITIES, Arrival, Scenario, Short
 
 APPS = ("a", "b", "c")
 CARD = "example.com/card"
-Draw = random.Random
+WORDS = [name for name in sorted(PRIORITIES) if name not in NEVER]
 
 
-def draw_scenario(seed: int) -> Scenario:
-    """The scenario of this seed, always the same."""
-    draw = random.Random(seed)
+class Draw(random.Random):
+    """The stream of a seed, and the one for the rules of `draw_more.py`, None where there are to be none."""
+
+    more: random.Random | None = None
+
+
+def draw_scenario(seed: int, *, plain: bool = False) -> Scenario:
+    """The scenario of this seed, always the same; `plain`: without what `draw_more.py` adds."""
+    draw = Draw(seed)
+    draw.more = None if plain else random.Random(f"more {seed}")
     kind = draw.choices(("one", "several", "rush"), (70, 20, 10))[0]
     nodes = {f"n{number}": _node(draw, number) for number in range(draw.randint(2, 5))}
     running_groups, running = _running(draw, nodes)
@@ -25,9 +33,15 @@ def draw_scenario(seed: int) -> Scenario:
         preempts = draw.random() < 0.5
         names = [draw.choice(("p6", "p7", "p8")) if preempts else "p1"]
     else:
-        names = sorted(draw.sample(sorted(PRIORITIES), draw.randint(2, 4)), reverse=True)
+        names = sorted(draw.sample(WORDS, draw.randint(2, 4)), reverse=True)
+    budgets = []
+    if draw.more is not None:
+        running_groups = draw_more.add_trees(draw.more, running_groups)
+        # Nobody renews the status of a budget beside stock, so it must not be needed a second time.
+        budgets = draw_more.add_budgets(draw.more, running) if kind == "one" else []
+        names = [f"n{name[1:]}" if draw.more.random() < 0.08 else name for name in names]
     arrivals = [_arrival(draw, f"x{number}", name) for number, name in enumerate(names)]
-    return Scenario(seed, kind, nodes, running, running_groups, arrivals)
+    return Scenario(seed, kind, nodes, running, running_groups, arrivals, budgets)
 
 
 # ── the cluster ──────────────────────────────────────────────────────────────────────────────────
@@ -51,6 +65,8 @@ def _node(draw: Draw, number: int) -> Short:
         node["taints"] = [{"key": "dedicated", "value": "x", "effect": "NoSchedule"}]
     if draw.random() < 0.04:
         node["unschedulable"] = True
+    if draw.more is not None:
+        draw_more.add_to_node(draw.more, node)
     return node
 
 
@@ -100,7 +116,21 @@ def _arrival(draw: Draw, name: str, priority: str) -> Arrival:
         _gang_in_domain,
         _tree,
     )
-    return draw.choices(makers, (20, 8, 30, 22, 20))[0](draw, name, priority)
+    arrival = draw.choices(makers, (20, 8, 30, 22, 20))[0](draw, name, priority)
+    if draw.more is not None:
+        _add_more(draw.more, arrival)
+    return arrival
+
+
+def _add_more(more: random.Random, arrival: Arrival) -> None:
+    """Another level in a tree, a policy never to preempt, a gate."""
+    if arrival.kind == "tree" and more.random() < 0.3:
+        draw_more.add_level(more, arrival.groups)
+    for group in arrival.groups:
+        if group["priorityClassName"] in NEVER:
+            group["preemptionPolicy"] = "Never"
+    if more.random() < 0.04:
+        more.choice(arrival.pods)["gates"] = ["test/wait"]
 
 
 def _lone_pod(draw: Draw, name: str, priority: str) -> Arrival:
@@ -167,6 +197,8 @@ def _shape(draw: Draw, priority: str, *, rules: float) -> Short:
     for weight, add in _RULES:
         if draw.random() < rules * weight:
             add(draw, pod)
+    if draw.more is not None:
+        draw_more.add_to_pod(draw.more, pod, rules=rules)
     return pod
 
 

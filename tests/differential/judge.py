@@ -5,7 +5,7 @@ In come the outcomes; each result is first held against the rules (`oracle.py`),
 users of each, and a test keeps both lists equal.  Next: `__main__.py` prints.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from tests.differential import oracle
@@ -18,6 +18,7 @@ EXPLANATIONS = {
     "greedy-order": "the members fit, but not in the order in which stock tries them",
     "siblings-starve": "the groups of a tree fit, but stock lets an early one take what a later one needs",
     "minima-first": "Muster fills the minimum of every group of a tree before the surplus of one",
+    "evicts-for-left-out": "stock evicts for groups of a tree that it does not place, or everybody",
     "victims-after-place": "stock chooses the place first and its victims after it",
     "evicts-in-vain": "stock evicts and then has no place for whom it did it",
     "places-differ": "earlier results or ties differ, and each answer is right for its own cluster",
@@ -47,6 +48,9 @@ class Result(Struct, frozen=True):
     def counts(self, arrival: Arrival) -> dict[str, int]:
         return dict(counts_of(arrival, self.bound))
 
+    def price(self, scenario: Scenario) -> oracle.Price:
+        return oracle.price_of(scenario, self.before, self.victims)
+
 
 def judge(scenario: Scenario, stock: Outcome, muster: Outcome) -> list[Finding]:
     """All differences between the two, and every rule that either broke."""
@@ -60,6 +64,19 @@ def judge(scenario: Scenario, stock: Outcome, muster: Outcome) -> list[Finding]:
             found = list(_differences(scenario, scenario.arrivals[number], theirs, ours))
         findings.extend(Finding(scenario.seed, number, rule, text) for rule, text in found)
     return findings
+
+
+def judge_strangers(
+    scenario: Scenario, theirs: Sequence[Outcome], ours: Sequence[Outcome]
+) -> Iterator[Finding]:
+    """What is wrong where pods of other scenarios were evicted for one of this one."""
+    is_tree = any(arrival.kind == "tree" for arrival in scenario.arrivals)
+    for who, outcomes in (("stock", theirs), ("muster", ours)):
+        seeds = [outcome.seed for outcome in outcomes if scenario.seed in outcome.disturbers]
+        if seeds:
+            rule = "evicts-for-left-out" if who == "stock" and is_tree else None
+            text = f"{who} evicted pods of {len(seeds)} other scenarios, {min(seeds)} the first"
+            yield Finding(scenario.seed, 0, rule, text)
 
 
 def broken(scenario: Scenario, number: int, result: Result) -> Iterator[str]:
@@ -88,9 +105,9 @@ def broken(scenario: Scenario, number: int, result: Result) -> Iterator[str]:
 def _needless_victims(scenario: Scenario, arrival: Arrival, result: Result) -> Iterator[str]:
     """Victims that are not weaker, and units torn."""
     gone = [entry.pod for entry in result.before.placed if entry.pod["pod"] in result.victims]
-    if stronger := [pod["pod"] for pod in gone if priority_of(pod) >= arrival.priority]:
+    if stronger := [pod["pod"] for pod in gone if priority_of(pod) >= arrival.takes_below]:
         yield f"evicted {stronger}, which are not weaker"
-    for _, unit in oracle.units_below(scenario, result.before, arrival.priority):
+    for _, unit in oracle.units_below(scenario, result.before, arrival.takes_below):
         if len(unit) > 1 and 0 < len(unit & result.victims) < len(unit):
             yield f"of the group {sorted(unit)} only {sorted(unit & result.victims)} were evicted"
 
@@ -111,9 +128,9 @@ def _differences(
             f"{who} bound {_show(arrival, result)}" for who, result in (("stock", theirs), ("muster", ours))
         ]
         yield _explain_counts(scenario, arrival, theirs, ours), "; ".join(texts)
-    elif (price_of(theirs), price_of(ours)) != ((0, 0), (0, 0)) and price_of(theirs) != price_of(ours):
+    elif theirs.price(scenario) != ours.price(scenario):
         text = f"stock evicted {sorted(theirs.victims)}, muster {sorted(ours.victims)}"
-        yield _explain_victims(arrival, theirs, ours), f"{arrival.name}: {text}"
+        yield _explain_victims(scenario, arrival, theirs, ours), f"{arrival.name}: {text}"
 
 
 def _explain_counts(scenario: Scenario, arrival: Arrival, theirs: Result, ours: Result) -> str | None:
@@ -163,19 +180,22 @@ def _depends_on_order(arrival: Arrival, result: Result) -> bool:
     return bool(arrival.groups) and (minds or (len(shapes) > 1 and bool(result.victims)))
 
 
-def _explain_victims(arrival: Arrival, theirs: Result, ours: Result) -> str | None:
-    (their_highest, their_count), (our_highest, our_count) = price_of(theirs), price_of(ours)
+def _explain_victims(scenario: Scenario, arrival: Arrival, theirs: Result, ours: Result) -> str | None:
     if not _same(theirs, ours):
         return "places-differ"
-    if our_highest < their_highest or (our_highest == their_highest and our_count <= their_count):
-        return "victims-after-place"
+    if ours.price(scenario) < theirs.price(scenario):
+        in_vain = arrival.kind == "tree" and _could_spare(scenario, arrival, theirs)
+        return "evicts-for-left-out" if in_vain else "victims-after-place"
     return "tried-in-order" if _depends_on_order(arrival, theirs) else None
 
 
-def price_of(result: Result) -> tuple[int, int]:
-    """(highest priority, number) of the victims."""
-    gone = [priority_of(entry.pod) for entry in result.before.placed if entry.pod["pod"] in result.victims]
-    return max(gone, default=0), len(gone)
+def _could_spare(scenario: Scenario, arrival: Arrival, result: Result) -> bool:
+    """Whether some of the victims could have stayed beside what was placed."""
+    return any(
+        not broken_rules(result.before, arrival, result.bound, result.victims - unit)
+        for _, unit in oracle.units_below(scenario, result.before, arrival.takes_below)
+        if unit <= result.victims
+    )
 
 
 def _same(theirs: Result, ours: Result) -> bool:

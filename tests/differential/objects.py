@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tests.conformance import manifests
-from tests.differential.scenario import PRIORITIES, Arrival, Scenario, Short
+from tests.differential.scenario import NEVER, PRIORITIES, Arrival, Scenario, Short
 
 POOL = "differential.test/pool"
 TOPOLOGY_KEYS = ("rack", "zone")
@@ -16,24 +16,27 @@ CORE, STABLE, ALPHA = "/api/v1", "/apis/scheduling.k8s.io/v1beta1", "/apis/sched
 
 
 class Made(NamedTuple):
-    """A POST: collection and body."""
+    """A request that writes: where and what."""
 
     path: str
     body: dict[str, Any]
+    method: str = "POST"  # or PATCH, a merge
 
 
 def namespace_of(scenario: Scenario) -> str:
-    return f"s{scenario.seed}"
+    again = f"-{scenario.take}" if scenario.take else ""
+    return f"s{scenario.seed}{again}"
 
 
 def node_name(scenario: Scenario, name: str) -> str:
-    return f"s{scenario.seed}-{name}"
+    return f"{namespace_of(scenario)}-{name}"
 
 
 def priority_classes() -> Iterator[Made]:
     """What all scenarios share."""
     for name, value in PRIORITIES.items():
-        manifest = manifests.priority_class_manifest({"priorityClass": name, "value": value})
+        policy = {"preemptionPolicy": "Never"} if name in NEVER else {}
+        manifest = manifests.priority_class_manifest({"priorityClass": name, "value": value, **policy})
         yield Made("/apis/scheduling.k8s.io/v1/priorityclasses", manifest)
 
 
@@ -45,11 +48,28 @@ def cluster_objects(scenario: Scenario, scheduler: str) -> Iterator[Made]:
     for node, short in scenario.nodes.items():
         manifest = manifests.node_manifest(node_name(scenario, node), _dress(short, scenario.seed))
         manifest["metadata"]["labels"][POOL] = name
+        manifest["status"]["images"] = [
+            {"names": [image], "sizeBytes": 700_000_000} for image in short.get("images", [])
+        ]
         yield Made(f"{CORE}/nodes", manifest)
     for group in scenario.running_groups:
         yield _group(scenario, group)
     for pod in scenario.running:
         yield _pod(scenario, pod, scheduler)
+    for budget in scenario.budgets:
+        yield from _budget(scenario, budget)
+
+
+def _budget(scenario: Scenario, short: Short) -> Iterator[Made]:
+    """A budget and what a controller would say of it."""
+    ((key, value),) = short["selector"].items()
+    healthy = sum(pod["labels"].get(key) == value for pod in scenario.running)
+    least = healthy - short["allowed"]
+    path = f"/apis/policy/v1/namespaces/{namespace_of(scenario)}/poddisruptionbudgets"
+    yield Made(path, manifests.budget_manifest({**short, "minAvailable": least}))
+    counted = {"currentHealthy": healthy, "desiredHealthy": least, "expectedPods": healthy}
+    status = manifests.budget_status({"disruptionsAllowed": short["allowed"], **counted})
+    yield Made(f"{path}/{short['pdb']}/status", {"status": status}, "PATCH")
 
 
 def arrival_objects(scenario: Scenario, arrival: Arrival, scheduler: str) -> Iterator[Made]:
@@ -67,6 +87,8 @@ def _pod(scenario: Scenario, short: Short, scheduler: str) -> Made:
     if "node" in short:
         dressed["node"] = node_name(scenario, short["node"])
     manifest = manifests.pod_manifest(short["pod"], dressed, scheduler=scheduler)
+    if "image" in short:
+        manifest["spec"]["containers"][0]["image"] = short["image"]
     return Made(f"{CORE}/namespaces/{name}/pods", manifest)
 
 

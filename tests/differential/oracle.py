@@ -95,27 +95,36 @@ def _first_refusals(cluster: Cluster, pods: list[Placed]) -> str:
 
 def _broken_minimums(arrival: Arrival, bound: dict[str, str]) -> Iterator[str]:
     counts = counts_of(arrival, bound)
-    for name, group in arrival.leaves.items():
-        if 0 < counts[name] < group.get("gang", 1):
-            yield f"{name} has {counts[name]} of {group['gang']} members"
-    if arrival.kind == "tree" and any(counts.values()):
-        held = sum(counts[name] >= group.get("gang", 1) for name, group in arrival.leaves.items())
-        if held < arrival.root.get("gang", 1):
-            yield f"{arrival.name} has {held} of {arrival.root['gang']} groups"
+
+    def held(group: Short) -> int:
+        """How many members, or groups that are whole, a group has."""
+        if "group" in group:
+            return counts[group["group"]]
+        return sum(held(child) >= child.get("gang", 1) for child in arrival.children(group))
+
+    if arrival.is_gated and any(counts.values()):
+        yield f"{arrival.name} is held back by a gate"
+    for group in arrival.groups:
+        is_used = any(counts[name] for name in arrival.leaf_names(group))
+        if is_used and held(group) < group.get("gang", 1):
+            what = "members" if "group" in group else "groups"
+            name = group.get("group") or group["composite"]
+            yield f"{name} has {held(group)} of {group['gang']} {what}"
 
 
 def _broken_domains(cluster: Cluster, arrival: Arrival, bound: dict[str, str]) -> Iterator[str]:
     for group in arrival.groups:
         if key := group.get("topology"):
-            inside = group.get("group")
+            inside = arrival.leaf_names(group)
             nodes = [
                 bound[short["pod"]]
                 for short in arrival.pods
-                if short["pod"] in bound and inside in (None, short["group"])
+                if short["pod"] in bound and short["group"] in inside
             ]
             values = {cluster.label(node, key) for node in nodes}
             if len(values) > 1 or None in values:
-                yield f"{inside or arrival.name} is in the {key} domains {sorted(map(str, values))}"
+                name = group.get("group") or group["composite"]
+                yield f"{name} is in the {key} domains {sorted(map(str, values))}"
 
 
 def counts_of(arrival: Arrival, bound: Iterable[str]) -> Counter[str]:
@@ -135,19 +144,30 @@ def find_placement(cluster: Cluster, arrival: Arrival) -> dict[str, str] | None:
     if not arrival.groups:
         pod = arrival.pods[0]
         return next(({pod["pod"]: node} for node in cluster.nodes if cluster.may_place(pod, node)), None)
+    if arrival.is_gated:
+        return None
     budget = [STATES_MAX]
-    leaves = list(arrival.leaves.values())
-    least = arrival.root.get("gang", 1) if arrival.kind == "tree" else 1
-    root_key = arrival.root.get("topology") if arrival.kind == "tree" else None
-    for nodes in _domains(cluster, list(cluster.nodes), root_key):
-        for size in range(least, len(leaves) + 1):
-            for chosen in combinations(leaves, size):
-                choices = [_domains(cluster, nodes, leaf.get("topology")) for leaf in chosen]
-                for places in product(*choices):
-                    found = _place_leaves(cluster, arrival, list(zip(chosen, places, strict=True)), budget)
-                    if found is not None:
-                        return found
+    for chosen in _choices(cluster, arrival, arrival.root, list(cluster.nodes)):
+        found = _place_leaves(cluster, arrival, chosen, budget)
+        if found is not None:
+            return found
     return None
+
+
+def _choices(
+    cluster: Cluster, arrival: Arrival, group: Short, nodes: list[str]
+) -> Iterator[list[tuple[Short, list[str]]]]:
+    """Every way to reach the minimum of a group: which groups of pods, each with the nodes it may use."""
+    for domain in _domains(cluster, nodes, group.get("topology")):
+        if "group" in group:
+            yield [(group, domain)]
+            continue
+        children = arrival.children(group)
+        for size in range(group.get("gang", 1), len(children) + 1):
+            for chosen in combinations(children, size):
+                ways = [list(_choices(cluster, arrival, child, domain)) for child in chosen]
+                for parts in product(*ways):
+                    yield [leaf for part in parts for leaf in part]
 
 
 def _domains(cluster: Cluster, nodes: list[str], key: str | None) -> list[list[str]]:
@@ -208,35 +228,56 @@ def shape_of(short: Short) -> str:
 
 def units_below(scenario: Scenario, cluster: Cluster, priority: int) -> list[tuple[int, frozenset[str]]]:
     """What may be evicted for this priority: (priority, pods that go together)."""
-    groups = {short["group"]: short for short in scenario.running_groups}
-    groups |= {name: short for arrival in scenario.arrivals for name, short in arrival.leaves.items()}
-    whole = {
-        name: frozenset(entry.pod["pod"] for entry in cluster.placed if entry.pod.get("group") == name)
-        for name, short in groups.items()
-        if short.get("disruption") == "all"
-    }
-    units = {
-        (priority_of(entry.pod), whole.get(entry.pod.get("group", ""), frozenset([entry.pod["pod"]])))
-        for entry in cluster.placed
-    }
-    return sorted((unit for unit in units if unit[0] < priority), key=lambda unit: (unit[0], sorted(unit[1])))
+    shorts = [*scenario.running_groups, *(group for arrival in scenario.arrivals for group in arrival.groups)]
+    groups = {short.get("group") or short["composite"]: short for short in shorts}
+
+    def anchor(pod: Short) -> str:
+        """The topmost group that goes as a whole, or the pod itself."""
+        found, group = f"pod {pod['pod']}", groups.get(pod.get("group", ""))
+        while group is not None:
+            if group.get("disruption") == "all":
+                found = group.get("group") or group["composite"]
+            group = groups.get(group.get("parent", ""))
+        return found
+
+    units: dict[str, set[str]] = {}
+    priorities: dict[str, int] = {}
+    for entry in cluster.placed:
+        name = anchor(entry.pod)
+        units.setdefault(name, set()).add(entry.pod["pod"])
+        priorities[name] = priority_of(entry.pod)
+    below = [
+        (priorities[name], frozenset(pods)) for name, pods in units.items() if priorities[name] < priority
+    ]
+    return sorted(below, key=lambda unit: (unit[0], sorted(unit[1])))
 
 
-def cheapest_victims(scenario: Scenario, cluster: Cluster, arrival: Arrival) -> tuple[int, int] | None:
-    """(highest priority, number of pods) of the best set of victims, or None where no set helps.
+Price = tuple[int, int, int]
+
+
+def price_of(scenario: Scenario, cluster: Cluster, victims: Iterable[str]) -> Price:
+    """(pods beyond what budgets allow, highest priority, number) of these victims."""
+    names = set(victims)
+    gone = [entry.pod for entry in cluster.placed if entry.pod["pod"] in names]
+    beyond = 0
+    for budget in scenario.budgets:
+        ((key, value),) = budget["selector"].items()
+        beyond += max(0, sum(pod["labels"].get(key) == value for pod in gone) - budget["allowed"])
+    return beyond, max(map(priority_of, gone), default=0), len(gone)
+
+
+def cheapest_victims(scenario: Scenario, cluster: Cluster, arrival: Arrival) -> Price | None:
+    """The price of the best set of victims, or None where no set helps.
 
     Raises   TooLarge where there are too many units or placements.
     """
-    units = units_below(scenario, cluster, arrival.priority)
+    units = units_below(scenario, cluster, arrival.takes_below)
     if len(units) > UNITS_MAX:
         raise TooLarge
     chosen = chain.from_iterable(combinations(units, size) for size in range(1, len(units) + 1))
-    priced = [
-        (max(priority for priority, _ in victims), sum(len(pods) for _, pods in victims), victims)
-        for victims in chosen
-    ]
-    for highest, count, victims in sorted(priced, key=lambda entry: entry[:2]):
-        gone = frozenset[str]().union(*(pods for _, pods in victims))
+    sets = [frozenset[str]().union(*(pods for _, pods in victims)) for victims in chosen]
+    priced = [(price_of(scenario, cluster, gone), gone) for gone in sets]
+    for price, gone in sorted(priced, key=lambda entry: entry[0]):
         if find_placement(cluster.without(gone), arrival) is not None:
-            return highest, count
+            return price
     return None

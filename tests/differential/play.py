@@ -6,7 +6,7 @@ promised to anybody, and nothing changed for a while.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 from tests.differential.objects import (
@@ -23,6 +23,13 @@ Key = tuple[str, str]  # namespace, name
 Pods = dict[Key, dict[str, Any]]
 SETTLED_S = 1.5  # nothing may change for so long
 PATIENCE_S = 25.0  # what has not settled by then is judged as it stands
+
+
+class Evicted(NamedTuple):
+    """A namespace in which a pod was preempted, and that of the group for which it was done."""
+
+    space: str
+    preemptor: str
 
 
 class Stage(Protocol):
@@ -44,6 +51,10 @@ class Stage(Protocol):
 
     def now_s(self) -> float: ...
 
+    def evictions(self) -> list[Evicted]:
+        """Everybody who has been preempted so far."""
+        ...
+
 
 class Step(Struct, frozen=True):
     """Where the pods of a scenario are after a step, and whether all had come to rest."""
@@ -54,10 +65,14 @@ class Step(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """One scenario on one cluster, a `Step` for each of its steps."""
+    """One scenario on one cluster, a `Step` for each of its steps.
+
+    `disturbers`: seeds of scenarios for whose pods some of this one were evicted; it says nothing then.
+    """
 
     seed: int
     steps: list[Step]
+    disturbers: frozenset[int] = frozenset()
 
 
 def play(stage: Stage, scenarios: Sequence[Scenario]) -> list[Outcome]:
@@ -81,7 +96,18 @@ def play(stage: Stage, scenarios: Sequence[Scenario]) -> list[Outcome]:
         pods = stage.pods()
         for scenario in playing:
             notes[scenario.seed].append(_note(scenario, pods, settled=scenario.seed not in moving))
-    return [Outcome(seed, steps) for seed, steps in notes.items()]
+    disturbers = _disturbers(scenarios, stage.evictions())
+    return [Outcome(seed, steps, disturbers.get(seed, frozenset())) for seed, steps in notes.items()]
+
+
+def _disturbers(scenarios: Sequence[Scenario], evictions: Sequence[Evicted]) -> dict[int, frozenset[int]]:
+    """Seed of a scenario → seeds of the others that had pods of it evicted."""
+    seeds = {namespace_of(scenario): scenario.seed for scenario in scenarios}
+    found: dict[int, set[int]] = {}
+    for space, preemptor in evictions:
+        if space != preemptor and space in seeds and preemptor in seeds:
+            found.setdefault(seeds[space], set()).add(seeds[preemptor])
+    return {seed: frozenset(others) for seed, others in found.items()}
 
 
 def make_shared(stage: Stage) -> None:
@@ -118,7 +144,9 @@ def _moves(scenario: Scenario, pods: Pods, number: int, seen: set[Key]) -> bool:
     arrived = [short for step in scenario.steps[: number + 1] for arrival in step for short in arrival.pods]
     if any((space, short["pod"]) not in seen for short in arrived):
         return True
-    waiting = (pods.get((space, short["pod"])) for short in arrived)
+    # Who is held back by a gate is told nothing by stock.
+    gated = {short["pod"] for arrival in scenario.arrivals if arrival.is_gated for short in arrival.pods}
+    waiting = (pods.get((space, short["pod"])) for short in arrived if short["pod"] not in gated)
     return any(pod is not None and not _rests(pod) for pod in waiting)
 
 

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.differential.judge import Finding, Result, broken, price_of, results_of
+from tests.differential.judge import Finding, Result, broken, results_of
 from tests.differential.oracle import TooLarge, cheapest_victims, find_placement
 from tests.differential.play import make_shared, play
 from tests.differential.scenario import Arrival, Scenario
@@ -63,16 +63,14 @@ def _complaints_of_victims(scenario: Scenario, arrival: Arrival, result: Result)
     """Whether the victims are none that could have been spared, where every set of them can be tried."""
     best = cheapest_victims(scenario, result.before, arrival)
     if best is not None and not result.bound:
-        yield f"{arrival.name} is not placed, but {best[1]} victims of at most {best[0]} would make room"
-    if best is not None and result.bound and price_of(result) > best:
-        highest, count = price_of(result)
-        yield f"{arrival.name} cost {count} victims of at most {highest}, {best[1]} of {best[0]} would do"
+        yield f"{arrival.name} is not placed, but victims of {best} would make room"
+    if best is not None and result.bound and (price := result.price(scenario)) > best:
+        yield f"{arrival.name} cost victims of {price}, {best} would do (beyond budgets, highest, number)"
 
 
 def arrival_needs_all(arrival: Arrival) -> bool:
     """Whether every pod of it is needed, so that no victim is for a surplus member."""
     members = [short.get("group") for short in arrival.pods]
     whole = all(group.get("gang", 1) == members.count(name) for name, group in arrival.leaves.items())
-    if arrival.kind == "tree":
-        return whole and arrival.root.get("gang", 1) == len(arrival.leaves)
-    return whole
+    composites = [group for group in arrival.groups if "composite" in group]
+    return whole and all(group.get("gang", 1) == len(arrival.children(group)) for group in composites)

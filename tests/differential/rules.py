@@ -12,6 +12,7 @@ from tests.differential.scenario import Short
 
 HOSTNAME = "kubernetes.io/hostname"
 GPU = "nvidia.com/gpu"
+ANY_ADDRESS = "0.0.0.0"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -64,9 +65,33 @@ def room_of(node: Short) -> dict[str, int]:
     return amounts | ({GPU: node["gpu"]} if "gpu" in node else {})
 
 
-def selects(selector: Short, pod: Short) -> bool:
-    """Whether a selector of labels, as scenarios draw it, means this pod."""
-    return all(pod.get("labels", {}).get(key) == value for key, value in selector["matchLabels"].items())
+def selects(term: Short, pod: Short, other: Short) -> bool:
+    """Whether a term or constraint of `pod` means `other`."""
+    labels, selector = other.get("labels", {}), term["labelSelector"]
+    alike = [key for key in term.get("matchLabelKeys", []) if key in pod["labels"]]
+    return (
+        all(labels.get(key) == value for key, value in selector.get("matchLabels", {}).items())
+        and all(
+            _answers(labels.get(wanted["key"]), wanted) for wanted in selector.get("matchExpressions", [])
+        )
+        and all(labels.get(key) == pod["labels"][key] for key in alike)
+    )
+
+
+def _answers(value: str | None, wanted: Short) -> bool:
+    """Whether a label's value, None where it is not there, is what an expression wants."""
+    operator, values = wanted["operator"], wanted.get("values", [])
+    if operator in ("Gt", "Lt"):
+        return value is not None and (
+            int(value) > int(values[0]) if operator == "Gt" else int(value) < int(values[0])
+        )
+    answers = {
+        "In": value in values,
+        "NotIn": value not in values,
+        "Exists": value is not None,
+        "DoesNotExist": value is None,
+    }
+    return answers[operator]
 
 
 # ── one function a rule ──────────────────────────────────────────────────────────────────────────
@@ -81,16 +106,27 @@ def _has_room(cluster: Cluster, pod: Short, node: str) -> bool:
     return all(left.get(resource, 0) >= amount for resource, amount in requests_of(pod).items())
 
 
+def _is_ungated(_cluster: Cluster, pod: Short, _node: str) -> bool:
+    return "gates" not in pod
+
+
 def _is_tolerated(cluster: Cluster, pod: Short, node: str) -> bool:
-    short = cluster.nodes[node]
-    taints = short.get("taints", [])
-    return not short.get("unschedulable") and all(
-        any(
-            toleration["key"] == taint["key"]
-            and (toleration["operator"] == "Exists" or toleration["value"] == taint["value"])
-            for toleration in pod.get("tolerations", [])
-        )
-        for taint in taints
+    cordon = {"key": "node.kubernetes.io/unschedulable", "value": "", "effect": "NoSchedule"}
+    cordons = [cordon] if cluster.nodes[node].get("unschedulable") else []
+    return all(_tolerates(pod, taint) for taint in cordons) and _taints_are_tolerated(cluster, pod, node)
+
+
+def _taints_are_tolerated(cluster: Cluster, pod: Short, node: str) -> bool:
+    taints = cluster.nodes[node].get("taints", [])
+    return all(_tolerates(pod, taint) for taint in taints if taint["effect"] != "PreferNoSchedule")
+
+
+def _tolerates(pod: Short, taint: Short) -> bool:
+    return any(
+        toleration.get("key") in (None, taint["key"])
+        and toleration.get("effect") in (None, taint["effect"])
+        and (toleration["operator"] == "Exists" or toleration["value"] == taint["value"])
+        for toleration in pod.get("tolerations", [])
     )
 
 
@@ -103,29 +139,27 @@ def _is_liked(cluster: Cluster, pod: Short, node: str) -> bool:
     if required is None:
         return True
     return any(
-        all(_expression_holds(cluster, node, wanted) for wanted in term["matchExpressions"])
+        all(_answers(cluster.label(node, wanted["key"]), wanted) for wanted in term["matchExpressions"])
         for term in required["nodeSelectorTerms"]
     )
 
 
-def _expression_holds(cluster: Cluster, node: str, wanted: Short) -> bool:
-    value = cluster.label(node, wanted["key"])
-    answers = {
-        "In": value in wanted.get("values", []),
-        "NotIn": value not in wanted.get("values", []),
-        "Exists": value is not None,
-        "DoesNotExist": value is None,
-    }
-    return answers[wanted["operator"]]
-
-
 def _has_ports(cluster: Cluster, pod: Short, node: str) -> bool:
-    wanted = {port["hostPort"] for port in pod.get("ports", [])}
     return not any(
-        port["hostPort"] in wanted
+        _collide(port, wanted)
         for other in cluster.placed
         if other.node == node
         for port in other.pod.get("ports", [])
+        for wanted in pod.get("ports", [])
+    )
+
+
+def _collide(port: Short, other: Short) -> bool:
+    addresses = {short.get("hostIP", ANY_ADDRESS) for short in (port, other)}
+    return (
+        port["hostPort"] == other["hostPort"]
+        and port.get("protocol", "TCP") == other.get("protocol", "TCP")
+        and (len(addresses) == 1 or ANY_ADDRESS in addresses)
     )
 
 
@@ -153,7 +187,7 @@ def _clash(cluster: Cluster, term: Short, pod: Short, node: str, other: Placed) 
     return (
         value is not None
         and value == cluster.label(other.node, term["topologyKey"])
-        and selects(term["labelSelector"], other.pod)
+        and selects(term, pod, other.pod)
     )
 
 
@@ -162,16 +196,14 @@ def _joins_others(cluster: Cluster, pod: Short, node: str) -> bool:
     terms = _terms(pod, "podAffinity")
     if any(cluster.label(node, term["topologyKey"]) is None for term in terms):
         return False
-    meant = [
-        other for other in cluster.placed if all(selects(term["labelSelector"], other.pod) for term in terms)
-    ]
+    meant = [other for other in cluster.placed if all(selects(term, pod, other.pod) for term in terms)]
     somewhere = [
         (term["topologyKey"], cluster.label(other.node, term["topologyKey"]))
         for term in terms
         for other in meant
     ]
     if not any(value is not None for _, value in somewhere):
-        return all(selects(term["labelSelector"], pod) for term in terms)
+        return all(selects(term, pod, pod) for term in terms)
     return all((term["topologyKey"], cluster.label(node, term["topologyKey"])) in somewhere for term in terms)
 
 
@@ -181,14 +213,29 @@ def _is_spread(cluster: Cluster, pod: Short, node: str) -> bool:
         for constraint in pod.get("topologySpreadConstraints", [])
         if constraint["whenUnsatisfiable"] == "DoNotSchedule"
     ]
-    counted = [
+    has_keys = [
         name
         for name in cluster.nodes
-        if _is_selected(cluster, pod, name)
-        and _is_liked(cluster, pod, name)
-        and all(cluster.label(name, constraint["topologyKey"]) is not None for constraint in constraints)
+        if all(cluster.label(name, constraint["topologyKey"]) is not None for constraint in constraints)
     ]
-    return all(_skew_holds(cluster, pod, node, constraint, counted) for constraint in constraints)
+    return all(
+        _skew_holds(
+            cluster,
+            pod,
+            node,
+            constraint,
+            [name for name in has_keys if _is_counted(cluster, pod, name, constraint)],
+        )
+        for constraint in constraints
+    )
+
+
+def _is_counted(cluster: Cluster, pod: Short, node: str, constraint: Short) -> bool:
+    """Whether the policies of a constraint let this node count."""
+    honors_affinity = constraint.get("nodeAffinityPolicy", "Honor") == "Honor"
+    honors_taints = constraint.get("nodeTaintsPolicy", "Ignore") == "Honor"
+    liked = _is_selected(cluster, pod, node) and _is_liked(cluster, pod, node)
+    return (liked or not honors_affinity) and (not honors_taints or _taints_are_tolerated(cluster, pod, node))
 
 
 def _skew_holds(cluster: Cluster, pod: Short, node: str, constraint: Short, counted: list[str]) -> bool:
@@ -197,16 +244,17 @@ def _skew_holds(cluster: Cluster, pod: Short, node: str, constraint: Short, coun
         return False
     counts = {cluster.label(name, key): 0 for name in counted}
     for other in cluster.placed:
-        if other.node in counted and selects(constraint["labelSelector"], other.pod):
+        if other.node in counted and selects(constraint, pod, other.pod):
             counts[cluster.label(other.node, key)] += 1
     least = min(counts.values(), default=0)
     if len(counts) < constraint.get("minDomains", 1):
         least = 0
-    mine = counts.get(cluster.label(node, key), 0) + selects(constraint["labelSelector"], pod)
+    mine = counts.get(cluster.label(node, key), 0) + selects(constraint, pod, pod)
     return mine - least <= constraint["maxSkew"]
 
 
 _RULES = (
+    ("gate", _is_ungated),
     ("taints", _is_tolerated),
     ("node selector", _is_selected),
     ("node affinity", _is_liked),

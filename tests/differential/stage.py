@@ -23,7 +23,7 @@ from tests.conformance.server import Api
 from tests.conformance.simulation import Pace, SimulatedCluster
 from tests.controlplane.start import PORT_OFFSETS, ControlPlane, StartError
 from tests.differential.objects import Made
-from tests.differential.play import Pods
+from tests.differential.play import Evicted, Pods
 
 WRITERS = 6
 WATCH = (
@@ -31,6 +31,27 @@ WATCH = (
     "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
 )
 COMPLETE = "k8s.io/initial-events-end"  # annotation of the bookmark after the last pod that was there already
+
+
+EVENTS = "/api/v1/events?fieldSelector=reason%3DPreempted"
+
+
+def evictions_of(api: Api) -> list[Evicted]:
+    """Whom `Preempted` events name.  They name a preemptor that is a group; a lone pod only by its UID, but
+    what it evicts is on the node where it goes, which is of its own scenario."""
+    return [
+        Evicted(event["involvedObject"]["namespace"], event["related"]["namespace"])
+        for event in api.items(EVENTS)
+        if "related" in event
+    ]
+
+
+def send(api: Api, made: Made) -> None:
+    """Write it; raises RequestRefused."""
+    if made.method == "PATCH":
+        api.merge(made.path, made.body)
+    else:
+        api.must(made.method, made.path, made.body)
 
 
 class WatchedStage:
@@ -70,6 +91,9 @@ class WatchedStage:
         with self._changed:
             return self._changed.wait_for(lambda: self._count > self._seen, timeout_s)
 
+    def evictions(self) -> list[Evicted]:
+        return evictions_of(self._api())
+
     def delete_everything(self, namespaces: Iterable[str]) -> None:
         """Remove pods and nodes; groups stay, nobody asks for them again."""
         options = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
@@ -80,7 +104,7 @@ class WatchedStage:
     def _make_batch(self, batch: Sequence[Made]) -> None:
         api = self._api()
         for made in batch:
-            api.must("POST", made.path, made.body)
+            send(api, made)
 
     def _api(self) -> Api:
         if not hasattr(self._local, "api"):
@@ -172,7 +196,7 @@ class SimulatedStage:
     def make(self, batches: Iterable[Sequence[Made]]) -> None:
         for batch in batches:
             for made in batch:
-                self._api.must("POST", made.path, made.body)
+                send(self._api, made)
         self._cluster.sleep(0.1)
 
     def pods(self) -> Pods:
@@ -183,6 +207,9 @@ class SimulatedStage:
         before = self._fingerprint()
         self._cluster.sleep(min(timeout_s, 1.0))
         return self._fingerprint() != before
+
+    def evictions(self) -> list[Evicted]:
+        return evictions_of(self._api)
 
     def _fingerprint(self) -> list[str]:
         return sorted(pod["metadata"]["resourceVersion"] for pod in self._api.items("/api/v1/pods"))
