@@ -48,16 +48,24 @@ def _is_free(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-def control_of(directory: Path, kubeconfig: Path) -> ProcessControl:
-    """Put a `muster run` for the name `muster` beside the cluster; it is not started yet."""
+def control_of(directory: Path, kubeconfig: Path, *, is_alone: bool = False) -> ProcessControl:
+    """Put a `muster run` for the name `muster` beside the cluster; it is not started yet.
+
+    `is_alone`: it holds no lease, so that a machine too busy to renew one cannot end it.
+    """
     address = f"127.0.0.1:{find_free_port((0,))}"
     command = [*MUSTER, "run", "--kubeconfig", str(kubeconfig), "--scheduler-name", NAME]
     return ProcessControl.write(
         directory,
-        command=[*command, "--metrics-bind-address", address],
+        command=[
+            *command,
+            "--metrics-bind-address",
+            address,
+            *(["--leader-elect=false"] if is_alone else []),
+        ],
         health=f"http://{address}",
         kubeconfig=kubeconfig,
-        leases=[NAME],
+        leases=[] if is_alone else [NAME],
     )
 
 

@@ -171,7 +171,7 @@ def muster_stage(directory: Path) -> Iterator[WatchedStage]:
     """A control plane with `muster run`.  Raises BuildError, StartError, ControlError."""
     plane = ControlPlane(directory / "plane", find_free_port(PORT_OFFSETS))
     with plane:
-        control = control_of(directory / "muster", plane.kubeconfig)
+        control = control_of(directory / "muster", plane.kubeconfig, is_alone=True)
         control.start()
         stage = WatchedStage(plane.kubeconfig, "muster", lambda: control.is_running)
         try:
