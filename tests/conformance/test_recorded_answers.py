@@ -8,12 +8,13 @@ from tests.conformance.simulated_wire import SimulatedWire
 
 PATHS, SECTIONS, ANSWERS = load_sections()
 FAILING = yaml.safe_load((RECORDED / "failing.yaml").read_text(encoding="utf-8"))
+SERVER_ALONE = ("storage", "volumes", "devices")  # recorded without a controller manager
 WHOLE = ("groups", "workloads", "composites", "priority", "pods", "jobs")  # promised with the first release
 
 
 def faults_of(section: Section) -> dict[str, list[str]]:
     """Replay a section on a fresh cluster; id → where the answer differs."""
-    wire = SimulatedWire()
+    wire = SimulatedWire(controllers=section.section not in SERVER_ALONE)
     if section.section == "expired":
         wire.cluster.world.cluster.server.store.forget()  # as stock does some ten minutes after its start
     replayer = Replayer(wire, PATHS)

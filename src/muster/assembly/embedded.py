@@ -25,6 +25,7 @@ from muster.assembly.loopback import (
 from muster.assembly.requests import Call, WireEffect, request_of_write
 from muster.assembly.view import StoreView
 from muster.base.errors import ObjectInvalid
+from muster.controllers.device_claims import DeviceClaims
 from muster.controllers.disruption import DisruptionStatus
 from muster.controllers.event_expiry import EventExpiry
 from muster.controllers.garbage import GarbageCollector
@@ -36,7 +37,10 @@ from muster.controllers.objects import node_of, uid_of
 from muster.controllers.pod_garbage import PodGarbage
 from muster.controllers.ports import PODS, Ask, Controller, Kind, Seen, Wake
 from muster.controllers.protection import GroupProtection
+from muster.controllers.provisioner import SimulatedProvisioner
 from muster.controllers.taint_eviction import TaintEviction
+from muster.controllers.volume_binding import VolumeBinding
+from muster.controllers.volume_protection import EphemeralVolumes, VolumeProtection
 from muster.framework.ports import Event, Synced
 
 WORK_PER_CALL = 200
@@ -93,6 +97,11 @@ def build_controllers(*, kubelets: bool) -> list[Controller]:
         GroupProtection(),
         Jobs(),
         DisruptionStatus(),
+        VolumeBinding(),
+        VolumeProtection(),
+        EphemeralVolumes(),
+        SimulatedProvisioner(),
+        DeviceClaims(),
         GarbageCollector(),
         NamespaceDeletion(),
         PodGarbage(),

@@ -1,0 +1,76 @@
+"""The simulated provisioner."""
+
+import pytest
+from tests.unit.controllers.small_cluster import SmallCluster
+from tests.unit.controllers.volume_manifests import add_claim, add_class
+
+from muster.controllers.ports import NODES, VOLUME_CLAIMS, VOLUMES
+from muster.controllers.provisioner import SIMULATED, SimulatedProvisioner
+from muster.controllers.volume_binding import VolumeBinding
+from muster.controllers.volume_readings import SELECTED_NODE, phase_of
+
+WAITS = "WaitForFirstConsumer"
+
+
+@pytest.fixture
+def cluster() -> SmallCluster:
+    cluster = SmallCluster(VolumeBinding(), SimulatedProvisioner())
+    cluster.create(NODES, "n1", namespace="", meta={"labels": {"zone": "a", "kubernetes.io/hostname": "n1"}})
+    return cluster
+
+
+def choose_node(cluster: SmallCluster, name: str = "c") -> None:
+    cluster.patch(VOLUME_CLAIMS, name, {"metadata": {"annotations": {SELECTED_NODE: "n1"}}})
+
+
+def test_a_volume_comes_after_the_delay_of_its_class(cluster: SmallCluster) -> None:
+    add_class(cluster, provisioner=SIMULATED, parameters={"delaySeconds": "5"})
+    add_claim(cluster, "c")
+    cluster.run(4)
+    assert phase_of(cluster.get(VOLUME_CLAIMS, "c")) == "Pending"
+    cluster.run(2)
+    assert phase_of(cluster.get(VOLUME_CLAIMS, "c")) == "Bound"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expression"),
+    [
+        ({}, {"key": "kubernetes.io/hostname", "operator": "In", "values": ["n1"]}),
+        ({"topologyKey": "zone"}, {"key": "zone", "operator": "In", "values": ["a"]}),
+    ],
+)
+def test_a_volume_is_where_its_first_pod_is(
+    cluster: SmallCluster, parameters: dict[str, str], expression: object
+) -> None:
+    add_class(cluster, provisioner=SIMULATED, volumeBindingMode=WAITS, parameters=parameters)
+    add_claim(cluster, "c")
+    cluster.run(10)
+    assert phase_of(cluster.get(VOLUME_CLAIMS, "c")) == "Pending"
+    choose_node(cluster)
+    cluster.run(2)
+    name = cluster.get(VOLUME_CLAIMS, "c")["spec"]["volumeName"]
+    (volume,) = [found for found in cluster.all(VOLUMES) if found["metadata"]["name"] == name]
+    assert volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"] == [
+        {"matchExpressions": [expression]}
+    ]
+
+
+def test_a_try_that_fails_gives_the_node_back_and_says_so(cluster: SmallCluster) -> None:
+    add_class(cluster, provisioner=SIMULATED, volumeBindingMode=WAITS, parameters={"failures": "1"})
+    add_claim(cluster, "c")
+    choose_node(cluster)
+    cluster.run(2)
+    assert SELECTED_NODE not in cluster.get(VOLUME_CLAIMS, "c")["metadata"]["annotations"]
+    assert "ProvisioningFailed" in [reason for _, reason, _ in cluster.events()]
+    choose_node(cluster)
+    cluster.run(2)
+    assert phase_of(cluster.get(VOLUME_CLAIMS, "c")) == "Bound"
+
+
+def test_what_it_made_goes_with_the_claim(cluster: SmallCluster) -> None:
+    add_class(cluster, provisioner=SIMULATED, reclaimPolicy="Delete")
+    add_claim(cluster, "c")
+    cluster.run(2)
+    cluster.patch(VOLUME_CLAIMS, "c", {"metadata": {"finalizers": None}})
+    cluster.delete(VOLUME_CLAIMS, "c")
+    assert cluster.all(VOLUMES) == []
