@@ -18,7 +18,7 @@ _LOOK_EVERY_S = 0.25
 
 
 class SimulatedWire:
-    """One fresh cluster; every request takes a few milliseconds of its time, unless nobody is to work in it."""
+    """One fresh cluster; every request takes a few milliseconds, unless nobody is to work in it."""
 
     def __init__(self, *, controllers: bool = True) -> None:
         self.cluster = SimulatedCluster(scheduler=False)
