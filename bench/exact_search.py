@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from muster.placement.exact import Limits, solve
-from muster.placement.packing import Packing, Problem, Verdict, is_placement
+from muster.placement.packing import Packing, Problem, Verdict, group_problem, is_placement
 
 GIBI = 2**30
 #                  gpu cpu(milli) memory     pods
@@ -60,4 +60,5 @@ def _problem(nodes: int, seed: int, step: int) -> Problem:
     )
     available = np.array([(2 * step) // 3, step, step + 1])
     packing = Packing(room, SHAPES, np.zeros((3, 3), dtype=np.bool_), np.ones((3, nodes), dtype=np.bool_))
-    return Problem(packing, available, int(available.sum()), (np.arange(nodes),), is_exact=True)
+    everywhere = (np.arange(nodes),)
+    return group_problem(packing, available, needed=int(available.sum()), domains=everywhere, is_exact=True)

@@ -9,7 +9,7 @@ import pytest
 from ortools.sat.python import cp_model
 
 from muster.placement.exact import Limits, solve
-from muster.placement.packing import Packing, Problem, Verdict, is_placement
+from muster.placement.packing import Packing, Problem, Verdict, group_problem, is_placement
 
 GIBI = 2**30
 #          gpu cpu(milli) memory      pods
@@ -36,7 +36,7 @@ def demand(step: int, seed: int, *, surplus: int = 0, racks: int = 1) -> Problem
     conflict[0, 2] = conflict[2, 0] = seed % 2 == 1
     available = np.array([(2 * step) // 3, step, step + 1])
     everywhere = np.arange(NODES)
-    return Problem(
+    return group_problem(
         Packing(
             room=partly_full_cluster(seed),
             need=np.array(SHAPES),
@@ -53,7 +53,7 @@ def demand(step: int, seed: int, *, surplus: int = 0, racks: int = 1) -> Problem
 def second_opinion(problem: Problem) -> bool:
     """Members of each shape on each node as integers, conflicts as booleans, in any of the domains."""
     packing = problem.packing
-    return any(_fits(problem, packing, domain.tolist()) for domain in problem.domains)
+    return any(_fits(problem, packing, domain.tolist()) for domain in problem.root.domains)
 
 
 def _fits(problem: Problem, packing: Packing, nodes: list[int]) -> bool:
@@ -77,7 +77,7 @@ def _fits(problem: Problem, packing: Packing, nodes: list[int]) -> bool:
                 model.add(counts[one, node] <= 1)
             else:
                 model.add_bool_or(there[one, node].negated(), there[other, node].negated())
-    model.add(sum(counts.values()) >= problem.needed)
+    model.add(sum(counts.values()) >= problem.root.needed)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     status = solver.solve(model)

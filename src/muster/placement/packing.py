@@ -1,9 +1,9 @@
 """A packing problem in integers: which members of unlike shapes may share which nodes, and an answer to it.
 
-`Packing` is what rules say of nodes and shapes, `Problem` adds how many members there are and how many must
-be placed, `Answer` is what a search came to.  Checking an answer is arithmetic on integers and trusts no
+`Packing` is what rules say of nodes and shapes, `Problem` adds which members there are and which must be
+placed where, `Answer` is what a search came to.  Checking an answer is arithmetic on integers and trusts no
 solver.  In come rows of a snapshot and one pod per shape; next: `patterns.py` and `exact.py`, which solve.
-Axes: S shapes, N nodes (the rows asked about), Q columns of amounts, D domains.
+Axes: S shapes, L lots, N nodes (the rows asked about), Q columns of amounts.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,8 @@ import numpy as np
 from msgspec import Struct
 
 from muster.base.arrays import Bool, Int64
+from muster.placement import parts
+from muster.placement.parts import Part
 
 
 class Packing(Struct, frozen=True):
@@ -32,17 +34,36 @@ class Packing(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True):
-    """Place at least `needed` members, of each shape at most `available`, all in one of the domains.
+    """Place what the root part needs; of each lot (members of one shape in one group) at most `available`.
 
-    Shapes   available [S]; each domain an array of indices into N, ascending, in the order of preference.
+    Shapes   shape_of_lot, available [L].
     `is_exact`: the packing states every rule; else it leaves some out, and only "impossible" follows from it.
     """
 
     packing: Packing
+    shape_of_lot: Int64
     available: Int64
-    needed: int
-    domains: tuple[Int64, ...]
+    root: Part
     is_exact: bool
+
+    @property
+    def available_of_shape(self) -> Int64:
+        """[S] members of each shape in all lots."""
+        total = np.zeros(len(self.packing.need), dtype=np.int64)
+        np.add.at(total, self.shape_of_lot, self.available)
+        return total
+
+
+def group_problem(
+    packing: Packing, available: Int64, *, needed: int, domains: tuple[Int64, ...], is_exact: bool
+) -> Problem:
+    """Place at least `needed` members of one group, all in one of the domains, those preferred first.
+
+    Shapes   available [S]; each domain an array of indices into N, ascending.
+    """
+    lots = np.arange(len(available))
+    root = Part(needed, domains, (0,) * len(domains), lots=tuple(lots.tolist()))
+    return Problem(packing, lots, available, root, is_exact)
 
 
 class Verdict(Enum):
@@ -54,9 +75,9 @@ class Verdict(Enum):
 
 
 class Answer(Struct, frozen=True):
-    """A verdict; where one was found, members of each shape on each node.
+    """A verdict; where one was found, members of each lot on each node.
 
-    Shapes   counts [S, N].
+    Shapes   counts [L, N].
     `effort` says after how much a search was given up, for people: "250 ms".
     """
 
@@ -98,39 +119,42 @@ def copies_alone(packing: Packing, available: Int64) -> Int64:
     return copies
 
 
-def count_at_most(problem: Problem, domain: Int64) -> int:
-    """An upper bound of the members one domain takes: each shape as if it were there alone."""
-    copies = copies_alone(problem.packing, problem.available)[:, domain]
-    return int(np.minimum(copies.sum(axis=1), problem.available).sum())
+def may_hold(problem: Problem, domain: int) -> bool:
+    """Whether this domain of the root is enough by mere counting; False: there is no placement in it."""
+    copies = copies_alone(problem.packing, problem.available_of_shape)[problem.shape_of_lot]
+    return parts.may_hold(problem.root, domain, copies, problem.available)
 
 
 def is_placement(problem: Problem, counts: Int64) -> bool:
-    """Tell whether these counts [S, N] break no rule of the problem and are enough members in one domain."""
+    """Tell whether these counts [L, N] break no rule of the problem and are what the root needs."""
     packing = problem.packing
     if (counts < 0).any() or (counts.sum(axis=1) > problem.available).any():
         return False
-    if int(counts.sum()) < problem.needed or (counts[~packing.feasible] > 0).any():
+    of_shape = np.zeros(packing.feasible.shape, dtype=np.int64)
+    np.add.at(of_shape, problem.shape_of_lot, counts)
+    if (of_shape[~packing.feasible] > 0).any():
         return False
-    used = counts.T @ packing.need
+    used = of_shape.T @ packing.need
     over = (used > packing.room) & (used > 0)
     if over.any():
         return False
-    there = counts > 0
+    there = of_shape > 0
     together = there.astype(np.int64) @ there.T.astype(np.int64) > 0
-    np.fill_diagonal(together, (counts > 1).any(axis=1))
+    np.fill_diagonal(together, (of_shape > 1).any(axis=1))
     if (together & packing.conflict).any():
         return False
-    occupied = np.flatnonzero(there.any(axis=0))
-    return any(bool(np.isin(occupied, domain).all()) for domain in problem.domains)
+    return parts.is_placed(problem.root, counts)
 
 
 def is_no_easier(problem: Problem, than: Problem) -> bool:
     """Tell whether every placement for `problem` would be one for `than`: what was impossible then is now.
 
-    Both speak of the same nodes and shapes in the same order.
+    Both speak of the same nodes, shapes and lots in the same order.
     """
     new, old = problem.packing, than.packing
     if new.room.shape != old.room.shape or new.need.shape != old.need.shape:
+        return False
+    if not np.array_equal(problem.shape_of_lot, than.shape_of_lot):
         return False
     return (
         bool((new.need == old.need).all())
@@ -138,10 +162,5 @@ def is_no_easier(problem: Problem, than: Problem) -> bool:
         and bool((old.conflict <= new.conflict).all())
         and bool((new.feasible <= old.feasible).all())
         and bool((problem.available <= than.available).all())
-        and problem.needed >= than.needed
-        and all(_is_inside_one(domain, than.domains) for domain in problem.domains)
+        and parts.is_no_easier(problem.root, than.root)
     )
-
-
-def _is_inside_one(domain: Int64, domains: Sequence[Int64]) -> bool:
-    return any(bool(np.isin(domain, other).all()) for other in domains)

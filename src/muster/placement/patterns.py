@@ -18,16 +18,17 @@ Pattern = tuple[int, ...]
 
 
 class NodeClass(Struct, frozen=True):
-    """Nodes (indices into N, ascending) with the same maximal patterns."""
+    """Nodes (indices into N, ascending) of one region with the same maximal patterns."""
 
     nodes: tuple[int, ...]
     patterns: tuple[Pattern, ...]
+    region: int = 0
 
 
 def find_classes(
-    packing: Packing, available: Int64, domain: Int64, *, steps_max: int
+    packing: Packing, available: Int64, regions: Sequence[Int64], *, steps_max: int
 ) -> tuple[NodeClass, ...] | None:
-    """Classes of the nodes of one domain that take some member, in order of their first node.
+    """Classes of the nodes of each region that take some member, in order of their first node.
 
     None when listing the patterns would take more than `steps_max` steps: then there are too many.
     """
@@ -35,8 +36,8 @@ def find_classes(
     need, room = _scale(packing.need, packing.room)
     budget = _Steps(steps_max)
     known: dict[bytes, tuple[Pattern, ...]] = {}
-    nodes_of: dict[tuple[Pattern, ...], list[int]] = {}
-    for node in domain.tolist():
+    nodes_of: dict[tuple[int, tuple[Pattern, ...]], list[int]] = {}
+    for region, node in ((region, node) for region, nodes in enumerate(regions) for node in nodes.tolist()):
         limits = copies[:, node]
         if not limits.any():
             continue
@@ -46,8 +47,8 @@ def find_classes(
             if found is None:
                 return None
             known[signature] = found
-        nodes_of.setdefault(known[signature], []).append(node)
-    return tuple(NodeClass(tuple(nodes), patterns) for patterns, nodes in nodes_of.items())
+        nodes_of.setdefault((region, known[signature]), []).append(node)
+    return tuple(NodeClass(tuple(nodes), patterns, region) for (region, patterns), nodes in nodes_of.items())
 
 
 def _scale(need: Int64, room: Int64) -> tuple[Int64, Int64]:

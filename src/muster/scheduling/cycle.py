@@ -145,7 +145,7 @@ def _tell_groups(
         text = message
         if cast.is_composite and leaf.group.key in decision.group_texts:
             own = next((decision.own_texts[m.key] for m in left if m.key in decision.own_texts), "")
-            text = "; ".join(filter(None, (decision.group_texts[leaf.group.key], own)))
+            text = "; ".join(filter(None, (decision.never, decision.group_texts[leaf.group.key], own)))
         effects += refuse_group(books, left[0], reason=reason, message=text + rescued, now_s=now_s)
     return effects
 

@@ -31,9 +31,10 @@ from muster.scheduling.books import Books
 from muster.scheduling.conditions import shorten
 from muster.scheduling.contradictions import pinned_members
 from muster.scheduling.members import Cast, EntityKey, Member, Stage
+from muster.scheduling.questions import find_question
 from muster.scheduling.queue import Place
 from muster.scheduling.review import priority_of
-from muster.scheduling.search import find_question
+from muster.scheduling.searches import Question
 from muster.scheduling.seating import try_other_orders
 from muster.scheduling.units import Victim, find_weaker, is_overdue
 
@@ -239,9 +240,13 @@ def _trial(cast: Cast, runner: Runner) -> Callable[[Snapshot, Int32 | None, Stee
 
 def _in_other_order(cast: Cast, fork: Snapshot, runner: Runner) -> Attempt | None:
     """A placement of unlike members that the order of their creation misses; None if no order has one."""
+    if cast.is_composite:
+        return None
     try:
         question = find_question(cast, fork, runner)
-        outcome = None if question is None else try_other_orders(question, cast, fork, runner)
+        outcome = None
+        if isinstance(question, Question):
+            outcome = try_other_orders(question, cast, fork, runner)
     except PluginError:
         return None
     return None if outcome is None else conclude(cast, fork, runner, outcome)

@@ -8,34 +8,25 @@ nothing has become easier.  In comes a failed attempt; out comes a better one, a
 what is known about it.  Next: `seating.py` and `cycle.py`.
 """
 
-import numpy as np
 from msgspec.structs import replace
 
-from muster.base.arrays import Float64
 from muster.base.errors import PluginError
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Rejected
-from muster.framework.groups import Group
-from muster.framework.points import PlacementTotals
 from muster.framework.ports import Effect, SearchDone
 from muster.framework.runner import Runner
-from muster.framework.status import Status
-from muster.placement.domains import Placements
-from muster.placement.packing import Problem, Verdict, count_at_most
-from muster.placement.shapes import ShapeKey
+from muster.placement.packing import Verdict, may_hold
 from muster.scheduling.attempt import UNSCHEDULABLE, Attempt, conclude
 from muster.scheduling.board import Outcome
 from muster.scheduling.books import Books
-from muster.scheduling.contradictions import pinned_members
-from muster.scheduling.members import Cast, EntityKey, Member
+from muster.scheduling.members import Cast, EntityKey
+from muster.scheduling.questions import find_question
 from muster.scheduling.queue import Entry, Place, Refusal
 from muster.scheduling.searches import WAIT_S_MAX, Known, Question, Searches
 from muster.scheduling.seating import seat, try_other_orders
 
 TIME_MS_FIRST, TIME_MS_MAX = 250, 4000
 TRIES_MAX = 5
-SHAPES_MAX = 16
-AMOUNT_MAX = 2.0**52  # sums of what members ask for stay exact below this
 
 
 def search(
@@ -43,24 +34,32 @@ def search(
 ) -> Attempt | list[Effect]:
     """Say or do more than the greedy attempt; effects where the entity has been put aside for a search."""
     searches, runner = books.searches, books.runner
-    question, outcome = None, None
+    question: Question | str | None = None
+    outcome = None
     try:
         if decision.reason == UNSCHEDULABLE:
             question = find_question(cast, snapshot, runner)
-        if question is not None and not question.problem.is_exact:
+        if isinstance(question, Question) and not question.problem.is_exact:
             outcome = try_other_orders(question, cast, snapshot, runner)
-        if question is not None and outcome is None:
+        if isinstance(question, Question) and outcome is None:
             outcome = _seat_known(searches.find(entry.key), question, cast, snapshot, runner)
     except PluginError:  # on a member that was not tried; the next attempt may come to it
         question = None
     if question is None or outcome is not None:
         searches.forget(entry.key)
         return decision if outcome is None else conclude(cast, snapshot, runner, outcome)
-    said = _search_or_say(searches, entry.key, question, now_s)
+    said = question if isinstance(question, str) else _search_or_say(searches, entry.key, question, now_s)
     if isinstance(said, str):
-        return replace(decision, message="; ".join(filter(None, (decision.message, said))))
+        return _tell(decision, said)
     _put_aside(books, entry, cast, decision, now_s)
     return said
+
+
+def _tell(decision: Attempt, said: str) -> Attempt:
+    """The attempt with what is known of a search, told to the root and to groups with words of their own."""
+    message = "; ".join(filter(None, (decision.message, said)))
+    texts = {key: text if said in text else f"{text}; {said}" for key, text in decision.group_texts.items()}
+    return replace(decision, message=message, group_texts=texts)
 
 
 def take_answer(books: Books, event: SearchDone, now_s: float) -> list[Effect]:
@@ -72,83 +71,6 @@ def take_answer(books: Books, event: SearchDone, now_s: float) -> list[Effect]:
             entry.key, priority=entry.priority, queued_s=None, now_s=now_s, event="SearchDone"
         )
     return []
-
-
-def find_question(cast: Cast, snapshot: Snapshot, runner: Runner) -> Question | None:
-    """The packing problem of a group whose members the greedy way may place badly; None if there is none.
-
-    Members of one shape, and a single member that is missing, are placed wherever that is possible.
-    """
-    group = cast.group
-    if group is None or cast.is_composite:
-        return None
-    needed = group.needed - cast.placed_count
-    if needed < 2:
-        return None
-    able = {
-        shape: tuple(alike)
-        for shape, alike in _by_shape(cast, snapshot, runner).items()
-        if not runner.unsupported(alike[0].pod)
-    }
-    if not 2 <= len(able) <= SHAPES_MAX or sum(map(len, able.values())) < needed:
-        return None
-    pinned = pinned_members(cast, snapshot)
-    placements = runner.placements(group, snapshot, snapshot.live_rows(), pinned=pinned)
-    if isinstance(placements, Status) or not placements.count:
-        return None
-    rows = placements.all_rows()
-    packing, is_exact = runner.packing([alike[0].pod for alike in able.values()], snapshot, rows)
-    available = np.array([len(alike) for alike in able.values()], dtype=np.int64)
-    asked = available.astype(np.float64) @ packing.need.astype(np.float64)
-    if asked.max(initial=0.0) > AMOUNT_MAX:
-        return None
-    order = _best_first(group, placements, tuple(able.values()), cast.placed_count, snapshot, runner)
-    return Question(
-        problem=Problem(
-            packing=packing,
-            available=available,
-            needed=needed,
-            domains=tuple(np.searchsorted(rows, placements.rows_of(index)) for index in order),
-            is_exact=is_exact,
-        ),
-        shapes=tuple(able),
-        members=tuple(able.values()),
-        rows=rows,
-        node_names=tuple(snapshot.node_names[row] for row in rows.tolist()),
-    )
-
-
-def _by_shape(cast: Cast, snapshot: Snapshot, runner: Runner) -> dict[ShapeKey, list[Member]]:
-    """Members to place, shapes in the order of their first member."""
-    labels = runner.labels_read(snapshot.label_keys_read)
-    by_shape: dict[ShapeKey, list[Member]] = {}
-    for member in cast.waiting():
-        shape = member.shape(metadata=runner.reads_metadata, labels=labels)
-        by_shape.setdefault(shape, []).append(member)
-    return by_shape
-
-
-def _best_first(
-    group: Group,
-    placements: Placements,
-    members: tuple[tuple[Member, ...], ...],
-    before: int,
-    snapshot: Snapshot,
-    runner: Runner,
-) -> list[int]:
-    """Placements in the order of their score with all the members in them; of equals the one named first."""
-    request: Float64 = np.zeros(len(snapshot.axis.names))
-    for alike in members:
-        request += len(alike) * snapshot.request_of(alike[0].pod).astype(np.float64)
-    count = before + sum(map(len, members))
-    totals = PlacementTotals(
-        snapshot=snapshot,
-        requested=placements.float_totals(snapshot.requested) + request,
-        allocatable=placements.float_totals(snapshot.allocatable),
-        member_count=np.full(placements.count, count, dtype=np.int64),
-    )
-    order: list[int] = np.argsort(-runner.score_placements(group, totals), kind="stable").tolist()
-    return order
 
 
 def _seat_known(
@@ -169,7 +91,7 @@ def _search_or_say(
     problem, known = question.problem, searches.find(entity)
     count = len(question.node_names)
     proved = f"proved impossible on the {count} nodes as they are" if count > 1 else "proved impossible"
-    if max(count_at_most(problem, domain) for domain in problem.domains) < problem.needed:
+    if not any(may_hold(problem, domain) for domain in range(len(problem.root.domains))):
         searches.forget(entity)
         return proved
     if known is not None and known.answer is None and question.is_same(known.question):

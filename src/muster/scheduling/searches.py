@@ -4,9 +4,12 @@ In come questions of `search.py` and answers of whoever performs `Search`; a que
 what its axes stand for.  Nothing is decided here.  Next: `seating.py`, which puts an answer on a board.
 """
 
+from typing import NamedTuple
+
 from msgspec import Struct
 
 from muster.base.arrays import Int32
+from muster.framework.groups import GroupKey
 from muster.framework.ports import Search
 from muster.placement.packing import Answer, Problem, Verdict, is_no_easier
 from muster.placement.shapes import ShapeKey
@@ -15,21 +18,28 @@ from muster.scheduling.members import EntityKey, Member
 WAIT_S_MAX = 60.0  # a performer that has not answered by then never will
 
 
+class Lot(NamedTuple):
+    """Members of one shape in one pod group."""
+
+    group: GroupKey
+    shape: ShapeKey
+
+
 class Question(Struct, frozen=True):
     """A packing problem, and its members and nodes.
 
-    Shapes   shapes, members [S]; rows, node_names [N].
+    Shapes   lots, members [L]; rows, node_names [N].
     """
 
     problem: Problem
-    shapes: tuple[ShapeKey, ...]
+    lots: tuple[Lot, ...]
     members: tuple[tuple[Member, ...], ...]
     rows: Int32
     node_names: tuple[str, ...]
 
     def has_axes_of(self, other: "Question") -> bool:
-        """Whether both speak of the same nodes and shapes in the same order."""
-        return self.shapes == other.shapes and self.node_names == other.node_names
+        """Whether both speak of the same nodes and lots in the same order."""
+        return self.lots == other.lots and self.node_names == other.node_names
 
     def is_no_easier(self, than: "Question") -> bool:
         """Whether every placement of this would be one of the other."""

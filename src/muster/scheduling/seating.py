@@ -10,21 +10,23 @@ from itertools import islice, permutations
 
 import numpy as np
 
-from muster.base.arrays import Int32, Int64
+from muster.base.arrays import Int64
 from muster.cluster.snapshot import Snapshot
 from muster.framework.runner import Runner
 from muster.placement.packing import is_placement
-from muster.scheduling.board import Board, Findings, Outcome
+from muster.scheduling.board import Board, Outcome
 from muster.scheduling.leaf import LeafTrial
 from muster.scheduling.members import Cast, Member
-from muster.scheduling.searches import Question
-from muster.scheduling.tree import still_waiting
+from muster.scheduling.searches import Lot, Question
+from muster.scheduling.tree import TreeTrial
 
 ORDERS_MAX = 24
 
+Seats = dict[Lot, list[tuple[Member, int]]]
+
 
 def seat(question: Question, counts: Int64, cast: Cast, snapshot: Snapshot, runner: Runner) -> Outcome | None:
-    """Place members as counted [S, N], and after them the others that find room; None if that cannot be."""
+    """Place members as counted [L, N], and after them the others that find room; None if that cannot be."""
     if not is_placement(question.problem, counts):
         return None
     board = Board(snapshot.fork())
@@ -32,67 +34,53 @@ def seat(question: Question, counts: Int64, cast: Cast, snapshot: Snapshot, runn
     placed = place(question, counts, board.fork, runner)
     if placed is None:
         return None
-    board.add(cast, placed)
+    leaves = {leaf.group.key: leaf for leaf in cast.leaves() if leaf.group is not None}
+    for lot, seats in placed.items():
+        board.add(leaves[lot.group], seats)
     occupied = np.flatnonzero(counts.any(axis=0))
-    domain = next(d for d in question.problem.domains if np.isin(occupied, d).all())
-    return _place_others(cast, board, runner, question.rows[domain])
+    domain = next(d for d in question.problem.root.domains if np.isin(occupied, d).all())
+    outcome = TreeTrial(runner).place_others(cast, board, question.rows[domain])
+    return outcome if outcome.ok else None
 
 
-def _place_at_once(
-    question: Question, counts: Int64, fork: Snapshot, runner: Runner
-) -> list[tuple[Member, int]] | None:
+def _place_at_once(question: Question, counts: Int64, fork: Snapshot, runner: Runner) -> Seats | None:
     """The integers are all there is to check."""
-    placed: list[tuple[Member, int]] = []
-    for members, here in zip(question.members, counts, strict=True):
+    placed: Seats = {}
+    for lot, members, here in zip(question.lots, question.members, counts, strict=True):
         rows = np.repeat(question.rows, here)
         chosen = members[: len(rows)]
         fork.place_many(tuple(member.pod for member in chosen), rows)
-        placed += zip(chosen, rows.tolist(), strict=True)
+        placed[lot] = list(zip(chosen, rows.tolist(), strict=True))
     return placed
 
 
-def _place_one_by_one(
-    question: Question, counts: Int64, fork: Snapshot, runner: Runner
-) -> list[tuple[Member, int]] | None:
+def _place_one_by_one(question: Question, counts: Int64, fork: Snapshot, runner: Runner) -> Seats | None:
     """Ask the filters about each member; one that is refused is asked again after the others are there."""
-    to_place: list[tuple[Member, int]] = []
-    for members, here in zip(question.members, counts, strict=True):
+    to_place: list[tuple[Lot, Member, int]] = []
+    for lot, members, here in zip(question.lots, question.members, counts, strict=True):
         rows = np.repeat(question.rows, here).tolist()
-        to_place += zip(members[: len(rows)], rows, strict=True)
-    placed: list[tuple[Member, int]] = []
+        to_place += [(lot, member, row) for member, row in zip(members, rows, strict=False)]
+    placed: Seats = {lot: [] for lot in question.lots}
     while to_place:
         refused = []
-        for member, row in to_place:
+        for lot, member, row in to_place:
             if runner.filter(member.pod, fork, np.array([row], dtype=np.int32)).feasible[0]:
                 fork.place(member.pod, row)
-                placed.append((member, row))
+                placed[lot].append((member, row))
             else:
-                refused.append((member, row))
+                refused.append((lot, member, row))
         if len(refused) == len(to_place):
             return None
         to_place = refused
     return placed
 
 
-def _place_others(cast: Cast, board: Board, runner: Runner, rows: Int32) -> Outcome | None:
-    """The minimum is on the board: who is left over takes what room there is."""
-    others = still_waiting(cast, board)
-    if others:
-        outcome = LeafTrial(cast, others, board, runner, rows).run()
-        return outcome if outcome.ok else None
-    group = cast.group
-    assert group is not None  # only groups are searched for
-    assigned = cast.placed_count + len(board.placed(cast))
-    status = runner.placement_feasible(group, assigned=assigned, remaining=0)
-    return Outcome(status, board, Findings()) if status.ok else None
-
-
 def try_other_orders(question: Question, cast: Cast, snapshot: Snapshot, runner: Runner) -> Outcome | None:
-    """Place shape by shape in other orders than that of creation; the first in which all goes well.
+    """Place a pod group shape by shape in other orders than that of creation; the first that goes well.
 
     For members that keep rules about each other: the first may need the second to be there before it.
     """
-    for order, domain in islice(_orders(question), ORDERS_MAX):
+    for order, domain in islice(_orders(question), 0 if cast.is_composite else ORDERS_MAX):
         waiting = [member for index in order for member in question.members[index]]
         board = Board(snapshot.fork())
         outcome = LeafTrial(cast, waiting, board, runner, question.rows[domain]).run()
@@ -103,7 +91,7 @@ def try_other_orders(question: Question, cast: Cast, snapshot: Snapshot, runner:
 
 def _orders(question: Question) -> Iterator[tuple[Sequence[int], Int64]]:
     """Every order of shapes but the one of creation, the reverse first, in every domain."""
-    for order in permutations(reversed(range(len(question.shapes)))):
-        if order != tuple(range(len(question.shapes))):
-            for domain in question.problem.domains:
+    for order in permutations(reversed(range(len(question.lots)))):
+        if order != tuple(range(len(question.lots))):
+            for domain in question.problem.root.domains:
                 yield order, domain

@@ -7,12 +7,13 @@ parent; what is chosen is what the placement scores say, of equals the one named
 A composite (KEP-6012) is tried as stock does it: its groups in order, each with all that fits.  If that
 leaves somebody out, it is tried again with minima before surplus: first as many groups as it needs with as
 few members as they need, then every other group's minimum, then everybody else; and, where its minimum is
-not placed, in a few other orders of its groups.  Next: `attempt.py`.
+not placed, in a few other orders of its groups, unless they are alike.  What that misses, `search.py` finds.
+Next: `attempt.py`.
 """
 
 from collections.abc import Iterable, Sequence
 from enum import Enum, auto
-from itertools import islice, permutations
+from itertools import chain, islice, permutations
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from muster.placement.laying import packing_ranks
 from muster.scheduling.board import Board, Findings, Outcome
 from muster.scheduling.contradictions import pinned_members
 from muster.scheduling.leaf import LeafTrial
+from muster.scheduling.likeness import kinds_of
 from muster.scheduling.members import Cast, Member
 from muster.scheduling.room import are_enough, find_room, score_by_counting
 
@@ -122,7 +124,7 @@ class TreeTrial:
         has_surplus = _has_surplus(cast, board)
         if whole.ok and not (has_surplus and _left_out(cast, whole.board)):
             return whole
-        orders = _sibling_orders(cast)
+        orders = self._sibling_orders(cast, board)
         for order in orders[: 1 if whole.ok else None]:
             if has_surplus or order is not orders[0]:
                 outcome = self._place_minima_first(cast, board, rows, order)
@@ -137,11 +139,25 @@ class TreeTrial:
         outcome = self._place_children(cast, board, rows, Aim.NEEDED, order)
         if outcome.is_error or not outcome.ok:
             return None
-        for more in (Aim.MINIMA, Aim.EVERYTHING):
-            outcome = self._place_children(cast, outcome.board, rows, more, order)
-            if outcome.is_error:
-                return outcome
-        return outcome
+        return self.place_others(cast, outcome.board, rows, order)
+
+    def place_others(
+        self, cast: Cast, board: Board, rows: Int32, order: Sequence[Cast] | None = None
+    ) -> Outcome:
+        """Where the minimum is on the board: every other group's minimum, then everybody else."""
+        if not cast.is_composite:
+            return self._place_in(cast, board, rows, Aim.EVERYTHING)
+        outcome = self._place_children(cast, board, rows, Aim.MINIMA, order)
+        if outcome.is_error:
+            return outcome
+        return self._place_children(cast, outcome.board, rows, Aim.EVERYTHING, order)
+
+    def _sibling_orders(self, cast: Cast, board: Board) -> list[tuple[Cast, ...]]:
+        """That of creation, its reverse, then some others; siblings that are alike stay as they are."""
+        kinds = kinds_of(cast.sorted_children(), board.fork, self._runner)
+        others = (tuple(chain.from_iterable(order)) for order in permutations(kinds[::-1]))
+        first = tuple(cast.sorted_children())
+        return [first, *islice((order for order in others if order != first), ORDERS_MAX - 1)]
 
     def _place_children(
         self, cast: Cast, board: Board, rows: Int32, aim: Aim, order: Sequence[Cast] | None = None
@@ -309,14 +325,6 @@ class TreeTrial:
             member_count=np.array(members, dtype=np.int64),
         )
         return self._runner.score_placements(group, totals)
-
-
-def _sibling_orders(cast: Cast) -> list[tuple[Cast, ...]]:
-    """That of creation, its reverse, then some others."""
-    children = tuple(cast.sorted_children())
-    first = [children, children[::-1]][: len(children)]
-    others = (order for order in permutations(children) if order not in first)
-    return first + list(islice(others, ORDERS_MAX - len(first)))
 
 
 def still_waiting(cast: Cast, board: Board) -> list[Member]:

@@ -40,7 +40,7 @@ from muster.framework.points import (
 from muster.framework.status import Status
 from muster.placement.capacity import UNLIMITED
 from muster.placement.domains import Placements
-from muster.placement.packing import Packing, Problem, is_placement
+from muster.placement.packing import Packing, group_problem, is_placement
 from muster.placement.shapes import shape_key
 from muster.testing.builders import make_cluster, make_gang, make_group, make_node, make_pod
 from muster.testing.preemptors import broken_promises
@@ -371,7 +371,9 @@ def _allows(packing: Packing, index: int, chosen: Sequence[int]) -> bool:
     node = slice(index, index + 1)
     here = Packing(packing.room[node], packing.need, packing.conflict, packing.feasible[:, node])
     counts = np.array([[chosen.count(0)], [chosen.count(1)]], dtype=np.int64)
-    problem = Problem(here, counts[:, 0], len(chosen), (np.zeros(1, dtype=np.int64),), is_exact=True)
+    problem = group_problem(
+        here, counts[:, 0], needed=len(chosen), domains=(np.zeros(1, dtype=np.int64),), is_exact=True
+    )
     return is_placement(problem, counts)
 
 

@@ -33,13 +33,13 @@ from muster.framework.ports import (
     WakeAt,
     WriteFailed,
 )
-from muster.placement.packing import Answer, Problem, Verdict, no_rule
+from muster.placement.packing import Answer, Verdict, group_problem, no_rule
 
 POD = ObjectKey("default", "p")
 BIND = BindPod(POD, "u", "n1", "muster")
 PATCH = PatchPodStatus(POD, "u", Condition("PodScheduled", "False"))
 EVENT = RecordEvent(ObjectReference("v1", "Pod", POD, "u"), "Normal", "R", "A", "n", "muster")
-TWO_ON_ONE_NODE = Problem(
+TWO_ON_ONE_NODE = group_problem(
     replace(no_rule(2, 1), room=np.array([[4]]), need=np.array([[3], [1]])),
     available=np.array([1, 1]),
     needed=2,

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from tests.unit.placement.packing_problems import exists, problem_of, problems
+from tests.unit.placement.packing_problems import (
+    exists,
+    exists_in_tree,
+    problem_of,
+    problems,
+    tree_problems,
+)
 
 from muster.placement import exact
 from muster.placement.exact import Limits, solve
@@ -30,6 +36,24 @@ def test_members_per_node_find_the_same_where_patterns_are_too_many(problem: Pro
     assert answer.verdict is (Verdict.FOUND if exists(problem) else Verdict.IMPOSSIBLE)
     if answer.counts is not None:
         assert is_placement(problem, answer.counts)
+
+
+@settings(max_examples=300)
+@given(problem=tree_problems())
+def test_a_tree_is_placed_if_and_only_if_that_is_possible(problem: Problem) -> None:
+    answer = solve(problem, BRANCHES)
+    assert answer.verdict is (Verdict.FOUND if exists_in_tree(problem) else Verdict.IMPOSSIBLE)
+    if answer.counts is not None:
+        assert is_placement(problem, answer.counts)
+
+
+@settings(max_examples=100)
+@given(problem=tree_problems())
+def test_members_per_node_place_a_tree_just_as_well(problem: Problem) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact, "PATTERN_STEPS_MAX", 0)
+        answer = solve(problem, BRANCHES)
+    assert answer.verdict is (Verdict.FOUND if exists_in_tree(problem) else Verdict.IMPOSSIBLE)
 
 
 def test_the_first_domain_that_holds_all_is_taken() -> None:

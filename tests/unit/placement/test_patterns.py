@@ -14,7 +14,7 @@ STEPS = 100_000
 
 def classes_of(problem: Problem) -> tuple[NodeClass, ...]:
     nodes = np.arange(problem.packing.feasible.shape[1])
-    found = find_classes(problem.packing, problem.available, nodes, steps_max=STEPS)
+    found = find_classes(problem.packing, problem.available, [nodes], steps_max=STEPS)
     assert found is not None
     return found
 
@@ -41,7 +41,7 @@ def test_shapes_that_exclude_each_other_are_in_no_pattern_together() -> None:
 
 def test_too_many_patterns_are_not_listed() -> None:
     problem = problem_of([[1], [1], [1]], [[300]], [300, 300, 300])
-    assert find_classes(problem.packing, problem.available, np.arange(1), steps_max=1000) is None
+    assert find_classes(problem.packing, problem.available, [np.arange(1)], steps_max=1000) is None
 
 
 @given(problem=problems())

@@ -14,7 +14,7 @@ from muster.assembly.cluster_plan import ClusterPlan
 from muster.base.errors import ConfigError, InvariantViolated
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import Event, Search, SearchDone
-from muster.placement.packing import Answer, Problem, Verdict, no_rule
+from muster.placement.packing import Answer, Verdict, group_problem, no_rule
 from muster.runtime.embedded import Address, Driver, Plan, address_of, listen, serve, take_away
 
 
@@ -64,7 +64,8 @@ async def test_a_write_gives_the_cluster_a_turn_and_a_read_does_not() -> None:
 async def test_a_search_is_done_in_another_thread_and_its_answer_gives_a_turn() -> None:
     cluster = FakeCluster([None])
     driver = driver_of(cluster)
-    nowhere = Problem(no_rule(1, 1), np.array([1]), 2, (np.array([0]),), is_exact=True)
+    rule, one = no_rule(1, 1), np.array([1])
+    nowhere = group_problem(rule, one, needed=2, domains=(np.array([0]),), is_exact=True)
     answered = asyncio.Event()
     events: list[Event] = []
 

@@ -9,10 +9,10 @@ import pytest
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import Event, Search, SearchDone
 from muster.placement.exact import Limits
-from muster.placement.packing import Answer, Packing, Problem, Verdict
+from muster.placement.packing import Answer, Packing, Problem, Verdict, group_problem
 from muster.runtime.searcher import Searcher
 
-PROBLEM = Problem(
+PROBLEM = group_problem(
     Packing(
         room=np.array([[4]]),
         need=np.array([[3], [1]]),

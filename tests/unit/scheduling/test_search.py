@@ -9,7 +9,8 @@ from tests.unit.scheduling.world import World, key_of
 from muster.framework.ports import Search
 from muster.placement.packing import Answer, Verdict
 from muster.scheduling.members import group_entity
-from muster.scheduling.search import TIME_MS_FIRST, TIME_MS_MAX, TRIES_MAX, find_question
+from muster.scheduling.questions import find_question
+from muster.scheduling.search import TIME_MS_FIRST, TIME_MS_MAX, TRIES_MAX
 from muster.scheduling.searches import WAIT_S_MAX
 
 

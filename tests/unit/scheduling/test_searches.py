@@ -6,14 +6,15 @@ from tests.unit.scheduling.world import START_S, key_of
 
 from muster.placement.packing import Answer, Verdict
 from muster.scheduling.members import group_entity
-from muster.scheduling.searches import Question, Searches
+from muster.scheduling.searches import Lot, Question, Searches
 
 GROUP, OTHER = group_entity(key_of("g")), group_entity(key_of("other"))
 
 
 def question(room: int = 4, shapes: tuple[bytes, ...] = (b"a", b"b")) -> Question:
     problem = problem_of([[3], [1]], [[room]], [1, 2])
-    return Question(problem, shapes, ((), ()), np.array([0], dtype=np.int32), ("n1",))
+    lots = tuple(Lot(key_of("g"), shape) for shape in shapes)
+    return Question(problem, lots, ((), ()), np.array([0], dtype=np.int32), ("n1",))
 
 
 def test_an_answer_finds_the_entity_that_waits_for_it() -> None:

@@ -13,7 +13,7 @@ from muster.framework.points import NodeReason, NodeVerdict
 from muster.framework.runner import Runner, Weighted
 from muster.scheduling.board import Outcome
 from muster.scheduling.members import Cast, group_entity
-from muster.scheduling.search import find_question
+from muster.scheduling.questions import find_question
 from muster.scheduling.searches import Question
 from muster.scheduling.seating import seat, try_other_orders
 
@@ -48,7 +48,7 @@ def asked(world: World, runner: Runner = PLAIN) -> tuple[Question, Cast, Snapsho
     books = world.scheduler._books
     cast, snapshot = books.members.cast(group_entity(key_of("g"))), books.state.snapshot()
     question = find_question(cast, snapshot, runner)
-    assert question is not None
+    assert isinstance(question, Question)
     return question, cast, snapshot
 
 

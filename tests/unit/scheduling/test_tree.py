@@ -198,3 +198,10 @@ def test_the_facts_told_are_those_of_the_nearest_domain() -> None:
     )
     assert "in r1: needs 4 × 1 cpu, 3 free on the 1 of 3 nodes that pass its rules" in (told.message or "")
     assert "would fit when pod default/x ends" in (told.message or "")
+
+
+def test_siblings_that_are_alike_are_tried_in_one_order_and_others_in_each_order_of_their_kinds() -> None:
+    board = Board(make_cluster().node(cpu=1).snapshot().fork())
+    trial = TreeTrial(make_runner())
+    assert len(trial._sibling_orders(make_tree(3, a=(2, 2), b=(2, 2), d=(2, 2)), board)) == 1
+    assert len(trial._sibling_orders(make_tree(3, a=(2, 2), b=(2, 3), d=(2, 2)), board)) == 3

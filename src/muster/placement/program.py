@@ -1,0 +1,330 @@
+"""The integer program of a packing problem in one domain of its root: what nodes take, and who takes it up.
+
+Supply is what nodes offer to each shape in each region: how often a class of nodes takes each of its
+patterns (`patterns.py`), or, where the patterns are too many, members per node.  Demand is the tree: how many
+groups of each kind (`kinds.py`) are in each of their domains, and how many members of each lot in each
+region.  In comes a problem; next: `exact.py`, which solves the program and has it read back here.
+Axes: S shapes, N nodes, V variables of the program, C its constraints, E its coefficients.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+from msgspec import Struct
+
+from muster.base.arrays import Bool, Float64, Int64
+from muster.placement.kinds import Kind, Placed, kind_of, share_out
+from muster.placement.packing import Packing, Problem, copies_alone
+from muster.placement.parts import regions
+from muster.placement.patterns import NodeClass, find_classes
+
+COEFFICIENT_MAX = 2**20  # beyond this the solver's tolerance of 1e-6 could hide a whole unit
+
+Thing = TypeVar("Thing")
+Term = tuple[int, float]  # variable, coefficient
+Spot = tuple[int, int]  # shape, region
+
+
+class Program(Struct, frozen=True):
+    """An integer program without an objective: whole numbers x with lower <= A x <= upper.
+
+    Shapes   variable_max [V]; lower, upper [C]; entries in order of their rows: row, column, value [E].
+    """
+
+    variable_max: Float64
+    lower: Float64
+    upper: Float64
+    row: Int64
+    column: Int64
+    value: Float64
+
+
+class _Rows:
+    """Variables and constraints gathered one by one."""
+
+    def __init__(self) -> None:
+        self._most: list[float] = []
+        self._row: list[int] = []
+        self._column: list[int] = []
+        self._value: list[float] = []
+        self._lower: list[float] = []
+        self._upper: list[float] = []
+
+    def variable(self, most: float) -> int:
+        """A new whole number from 0 to `most`."""
+        self._most.append(float(most))
+        return len(self._most) - 1
+
+    def add(self, terms: Sequence[Term], *, lower: float = -np.inf, upper: float = np.inf) -> None:
+        """lower <= Σ value · variable <= upper."""
+        for column, value in terms:
+            self._row.append(len(self._lower))
+            self._column.append(column)
+            self._value.append(value)
+        self._lower.append(lower)
+        self._upper.append(upper)
+
+    def program(self) -> Program:
+        """All of them."""
+        return Program(
+            variable_max=np.array(self._most),
+            lower=np.array(self._lower),
+            upper=np.array(self._upper),
+            row=np.array(self._row, dtype=np.int64),
+            column=np.array(self._column, dtype=np.int64),
+            value=np.array(self._value),
+        )
+
+
+class Question:
+    """The program of one domain of the root.
+
+    `is_trusted`: its numbers are small enough that "infeasible" can be believed.
+    """
+
+    def __init__(self, problem: Problem, domain: int, *, steps_max: int) -> None:
+        rows = _Rows()
+        parts = regions(problem.root, domain)
+        available = problem.available_of_shape
+        classes = find_classes(problem.packing, available, parts, steps_max=steps_max)
+        self._supply: _Patterns | _Nodes
+        if classes is not None:
+            self._supply = _Patterns(rows, classes)
+        else:
+            self._supply = _Nodes(rows, problem.packing, available, parts)
+        self.is_trusted = self._supply.is_trusted
+        self._demand = _Demand(rows, kind_of(problem, problem.root), domain, parts, self._supply.terms)
+        self.program = rows.program()
+
+    def read(self, solution: Int64) -> Placed | None:
+        """The root as the solution [V] places it; None if it does not."""
+        groups = self._demand.read(solution, self._supply.read(solution))
+        return groups[0] if groups else None
+
+
+# ── supply ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Patterns:
+    """Variables: nodes of class c with pattern p.  Constraints: a class has so many nodes."""
+
+    def __init__(self, rows: _Rows, classes: Sequence[NodeClass]) -> None:
+        self.terms: dict[Spot, list[Term]] = defaultdict(list)
+        self.is_trusted = True
+        self._classes = [(each, [rows.variable(len(each.nodes)) for _ in each.patterns]) for each in classes]
+        for each, columns in self._classes:
+            rows.add([(column, 1.0) for column in columns], upper=float(len(each.nodes)))
+            for pattern, column in zip(each.patterns, columns, strict=True):
+                for shape, count in enumerate(pattern):
+                    if count:
+                        self.terms[shape, each.region].append((column, float(count)))
+
+    def read(self, solution: Int64) -> dict[Spot, list[int]]:
+        """Nodes by what they take, once for each member."""
+        found: dict[Spot, list[int]] = defaultdict(list)
+        for each, columns in self._classes:
+            nodes = iter(each.nodes)
+            for pattern, column in zip(each.patterns, columns, strict=True):
+                for node in (next(nodes) for _ in range(int(solution[column]))):
+                    for shape, count in enumerate(pattern):
+                        found[shape, each.region] += [node] * count
+        return found
+
+
+class _Nodes:
+    """Variables: members of shape s on node n; where shapes exclude each other, whether s is on n at all."""
+
+    def __init__(self, rows: _Rows, packing: Packing, available: Int64, parts: Sequence[Int64]) -> None:
+        self.terms: dict[Spot, list[Term]] = defaultdict(list)
+        self._columns: list[tuple[Spot, int, int]] = []
+        most = copies_alone(packing, available)
+        unit = np.array([max(1, int(np.gcd.reduce(column))) for column in packing.need.T], dtype=np.int64)
+        need, room = packing.need // unit, np.maximum(packing.room, 0) // unit
+        for region, nodes in enumerate(parts):
+            for node in nodes.tolist():
+                columns = {
+                    shape: rows.variable(most[shape, node])
+                    for shape in np.flatnonzero(most[:, node]).tolist()
+                }
+                for shape, column in columns.items():
+                    self._columns.append(((shape, region), column, node))
+                    self.terms[shape, region].append((column, 1.0))
+                self._limit(rows, need, room[node], columns)
+                self._exclude(rows, packing.conflict, most[:, node], columns)
+        largest = max(int(need.max(initial=0)), int(room.max(initial=0)))
+        self.is_trusted = largest <= COEFFICIENT_MAX
+
+    @staticmethod
+    def _limit(rows: _Rows, need: Int64, room: Int64, columns: Mapping[int, int]) -> None:
+        for amount in np.flatnonzero((need > 0).any(axis=0)).tolist():
+            terms = [(column, float(need[shape, amount])) for shape, column in columns.items()]
+            rows.add([term for term in terms if term[1]], upper=float(room[amount]))
+
+    @staticmethod
+    def _exclude(rows: _Rows, conflict: Bool, most: Int64, columns: Mapping[int, int]) -> None:
+        pairs = [(a, b) for a in columns for b in columns if a < b and conflict[a, b]]
+        is_there = {shape: rows.variable(1) for shape in sorted({shape for pair in pairs for shape in pair})}
+        for shape, there in is_there.items():
+            rows.add([(columns[shape], 1.0), (there, -float(most[shape]))], upper=0.0)
+        for one, other in pairs:
+            rows.add([(is_there[one], 1.0), (is_there[other], 1.0)], upper=1.0)
+
+    def read(self, solution: Int64) -> dict[Spot, list[int]]:
+        """Nodes by what they take, once for each member."""
+        found: dict[Spot, list[int]] = defaultdict(list)
+        for spot, column, node in self._columns:
+            found[spot] += [node] * int(solution[column])
+        return found
+
+
+# ── demand ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Site(Struct, frozen=True):
+    """A kind in one of its domains: how many groups of it, and of each lot the members by region."""
+
+    groups: int
+    members: tuple[tuple[tuple[int, int], ...], ...]
+
+
+class _Level:
+    """A kind with its sites by domain, and the kinds below it."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.sites: dict[int, _Site] = {}
+        self.below: list[_Level] = []
+
+
+class _Demand:
+    """Variables: groups of a kind in a domain; members of a lot, in a region, of the groups in a domain.
+
+    Constraints: a domain of a composite's kind has no more groups of a kind in it than such composites have,
+    and as many as they need; groups have just the members they need, and no more of a lot than there are;
+    members of a shape in a region are no more than its nodes take.
+    """
+
+    def __init__(
+        self,
+        rows: _Rows,
+        root: Kind,
+        domain: int,
+        parts: Sequence[Int64],
+        supply: Mapping[Spot, Sequence[Term]],
+    ) -> None:
+        self._rows = rows
+        self._parts = parts
+        self._supply = supply
+        self._taken: dict[Spot, list[Term]] = defaultdict(list)
+        self._root = _Level(root)
+        site = self._settle(self._root, domain, most=1)
+        rows.add([(site.groups, 1.0)], lower=1.0)
+        self._descend(self._root, most=1)
+        for spot, terms in self._taken.items():
+            rows.add([*terms, *((column, -value) for column, value in supply[spot])], upper=0.0)
+
+    def _descend(self, level: _Level, most: int) -> None:
+        """Add what is below; `most`: how many groups of this kind the tree has."""
+        placed: dict[int, list[Term]] = {index: [] for index in level.sites}
+        for kind in level.kind.kinds:
+            below = _Level(kind)
+            level.below.append(below)
+            for above, site in level.sites.items():
+                inside = [
+                    self._settle(below, index, most * kind.count) for index in kind.part.domains_in(above)
+                ]
+                terms = [(inner.groups, 1.0) for inner in inside]
+                self._rows.add([*terms, (site.groups, -float(kind.count))], upper=0.0)
+                placed[above] += terms
+            self._descend(below, most * kind.count)
+        if level.kind.part.parts:
+            for index, site in level.sites.items():
+                needs = (site.groups, -float(level.kind.part.needed))
+                self._rows.add([*placed[index], needs], lower=0.0)
+
+    def _settle(self, level: _Level, domain: int, most: int) -> _Site:
+        """Add groups of this kind in this domain, and their members."""
+        kind = level.kind
+        groups = self._rows.variable(most)
+        inside = [
+            index
+            for index, nodes in enumerate(self._parts)
+            if not kind.part.parts and np.isin(nodes[0], kind.part.domains[domain])
+        ]
+        members = []
+        for shape, available in zip(kind.shapes, kind.available, strict=True):
+            columns = {
+                region: self._rows.variable(available * most)
+                for region in inside
+                if (shape, region) in self._supply
+            }
+            for region, column in columns.items():
+                self._taken[shape, region].append((column, 1.0))
+            terms = [(column, 1.0) for column in columns.values()]
+            self._rows.add([*terms, (groups, -float(available))], upper=0.0)
+            members.append(tuple(columns.items()))
+        if not kind.part.parts:
+            every = [(column, 1.0) for columns in members for _, column in columns]
+            self._rows.add([*every, (groups, -float(kind.part.needed))], lower=0.0, upper=0.0)
+        level.sites[domain] = _Site(groups, tuple(members))
+        return level.sites[domain]
+
+    def read(self, solution: Int64, nodes: Mapping[Spot, list[int]]) -> list[Placed]:
+        """The root as often as the solution places it."""
+        (found,) = self._read(
+            self._root, solution, {spot: list(each) for spot, each in nodes.items()}
+        ).values()
+        return found
+
+    def _read(
+        self, level: _Level, solution: Int64, nodes: Mapping[Spot, list[int]]
+    ) -> dict[int, list[Placed]]:
+        """The groups of a kind by domain; their nodes are taken from `nodes`."""
+        kind = level.kind
+        below = [self._read(inner, solution, nodes) for inner in level.below]
+        found: dict[int, list[Placed]] = {}
+        for index, site in level.sites.items():
+            count = int(solution[site.groups])
+            if not kind.part.parts:
+                lots = [
+                    _take(shape, columns, solution, nodes)
+                    for shape, columns in zip(kind.shapes, site.members, strict=True)
+                ]
+                shares = _deal(lots, kind.available, kind.part.needed, count)
+                found[index] = [Placed(nodes=share) for share in shares]
+                continue
+            groups = [
+                [group for inner in each.kind.part.domains_in(index) for group in placed[inner]]
+                for each, placed in zip(level.below, below, strict=True)
+            ]
+            most = [each.kind.count for each in level.below]
+            found[index] = [Placed(groups=share) for share in _deal(groups, most, kind.part.needed, count)]
+        return found
+
+
+def _take(
+    shape: int, columns: Sequence[tuple[int, int]], solution: Int64, nodes: Mapping[Spot, list[int]]
+) -> list[int]:
+    """As many nodes of each region as the solution says; they are gone from `nodes` then."""
+    taken: list[int] = []
+    for region, column in columns:
+        here = nodes.get((shape, region), [])
+        count = int(solution[column])
+        taken += here[:count]
+        del here[:count]
+    return taken
+
+
+def _deal(
+    things: Sequence[Sequence[Thing]], most: Sequence[int], total: int, groups: int
+) -> list[list[Sequence[Thing]]]:
+    """Things by kind, dealt out to so many groups."""
+    shares = share_out([len(each) for each in things], most, total, groups)
+    given = [0] * len(things)
+    dealt = []
+    for share in shares:
+        dealt.append([each[at : at + n] for each, at, n in zip(things, given, share, strict=True)])
+        given = [at + n for at, n in zip(given, share, strict=True)]
+    return dealt
