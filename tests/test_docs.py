@@ -25,7 +25,9 @@ from muster.framework.ports import (
     ObjectReference,
     PatchGroupStatus,
     PatchPodStatus,
+    PromiseVolume,
     RecordEvent,
+    SelectNode,
 )
 from muster.runtime.inspection import RIGHTS
 from muster.runtime.process import KINDS
@@ -169,6 +171,8 @@ def rights_given() -> set[tuple[str, str, str]]:
 KEY = ObjectKey("default", "a")
 EFFECTS: list[WireEffect] = [
     BindPod(KEY, "uid", "n1", "muster"),
+    PromiseVolume(KEY, "v", "1", KEY, "uid"),
+    SelectNode(KEY, KEY, "uid", "n1"),
     EvictPod(KEY, "uid", Condition("DisruptionTarget")),
     PatchPodStatus(KEY, "uid", Condition("PodScheduled")),
     PatchGroupStatus(KEY, "uid", (Condition("PodGroupInitiallyScheduled"),)),

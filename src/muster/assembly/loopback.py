@@ -13,11 +13,17 @@ from muster.apiserver.exchange import Request, Response
 from muster.assembly.requests import Call, WireEffect, mark_of, request_of
 from muster.controllers.ports import (
     COMPOSITE_POD_GROUPS,
+    CSI_DRIVERS,
+    CSI_NODES,
     DISRUPTION_BUDGETS,
     NAMESPACES,
     NODES,
     POD_GROUPS,
     PODS,
+    STORAGE_CAPACITIES,
+    STORAGE_CLASSES,
+    VOLUME_CLAIMS,
+    VOLUMES,
     Kind,
     Seen,
 )
@@ -31,6 +37,9 @@ from muster.framework.ports import (
     EvictDone,
     EvictFailed,
     EvictPod,
+    Prepare,
+    PrepareDone,
+    PrepareFailed,
     RecordEvent,
     Search,
     SearchDone,
@@ -41,7 +50,10 @@ from muster.framework.ports import (
 from muster.placement.exact import Limits, solve
 
 # in the order a scheduler is first shown them
-WATCHED = (NAMESPACES, NODES, DISRUPTION_BUDGETS, COMPOSITE_POD_GROUPS, POD_GROUPS, PODS)
+WATCHED = (
+    *(NAMESPACES, NODES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS, STORAGE_CAPACITIES, VOLUMES, VOLUME_CLAIMS),
+    *(DISRUPTION_BUDGETS, COMPOSITE_POD_GROUPS, POD_GROUPS, PODS),
+)
 
 _USER = "system:kube-scheduler"
 
@@ -122,6 +134,10 @@ class Loopback:
         response = self._send(call, _USER, now_s)
         if isinstance(effect, BindPod):
             return self._binding_outcome(effect, response)
+        if isinstance(effect, Prepare):
+            if response.status < 400:
+                return PrepareDone(effect)
+            return PrepareFailed(effect, response.status, _status(response)[1])
         if response.status < 400:
             return None
         if isinstance(effect, RecordEvent):

@@ -27,6 +27,9 @@ from muster.plugins.taints import TaintToleration
 from muster.plugins.topology_placement import TopologyPlacement
 from muster.plugins.topology_spread import PodTopologySpread
 from muster.plugins.unsupported_rules import UnsupportedRules
+from muster.plugins.volume_binding import VolumeBinding
+from muster.plugins.volume_limits import NodeVolumeLimits
+from muster.plugins.volume_restrictions import VolumeRestrictions
 from muster.scheduling.scheduler import Scheduler
 
 BUILT_IN: dict[str, Factory] = {
@@ -43,6 +46,9 @@ BUILT_IN: dict[str, Factory] = {
         TaintToleration,
         NodeAffinity,
         NodePorts,
+        VolumeRestrictions,
+        NodeVolumeLimits,
+        VolumeBinding,
         NodeResourcesFit,
         PodTopologySpread,
         InterPodAffinity,

@@ -12,18 +12,29 @@ from typing import Any, NamedTuple
 import msgspec
 
 from muster.api.meta import Condition
+from muster.api.storage import SELECTED_NODE
 from muster.controllers.ports import Kind, Write
 from muster.framework.groups import ObjectKey
-from muster.framework.ports import BindPod, EvictPod, PatchGroupStatus, PatchPodStatus, RecordEvent
+from muster.framework.ports import (
+    BindPod,
+    EvictPod,
+    PatchGroupStatus,
+    PatchPodStatus,
+    Prepare,
+    PromiseVolume,
+    RecordEvent,
+    SelectNode,
+)
 
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 
 _NAME_BYTES_MAX = 253
+_BOUND_BY_US = "pv.kubernetes.io/bound-by-controller"  # it may be taken back when the claim goes
 _METHODS = {"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
 
-WireEffect = BindPod | EvictPod | PatchPodStatus | PatchGroupStatus | RecordEvent
+WireEffect = BindPod | Prepare | EvictPod | PatchPodStatus | PatchGroupStatus | RecordEvent
 
 
 class Call(NamedTuple):
@@ -45,6 +56,10 @@ def request_of(effect: WireEffect, *, now_s: float, sequence: int = 0, instance:
         return _binding(effect)
     if isinstance(effect, EvictPod):
         return _deletion(effect)
+    if isinstance(effect, PromiseVolume):
+        return _promise(effect)
+    if isinstance(effect, SelectNode):
+        return _selection(effect)
     if isinstance(effect, PatchPodStatus):
         return _pod_status(effect)
     if isinstance(effect, PatchGroupStatus):
@@ -90,6 +105,8 @@ def micro_time(now_s: float) -> str:
 _PODS = Kind("", "v1", "pods")
 _GROUPS = Kind("scheduling.k8s.io", "v1beta1", "podgroups")
 _EVENTS = Kind("events.k8s.io", "v1", "events")
+_VOLUMES = Kind("", "v1", "persistentvolumes")
+_VOLUME_CLAIMS = Kind("", "v1", "persistentvolumeclaims")
 
 
 def _binding(effect: BindPod) -> Call:
@@ -101,6 +118,29 @@ def _binding(effect: BindPod) -> Call:
         "target": {"apiVersion": "v1", "kind": "Node", "name": effect.node_name},
     }
     return Call("POST", path_of(_PODS, namespace, name, "binding"), JSON, body)
+
+
+def _promise(effect: PromiseVolume) -> Call:
+    reference: dict[str, str] | None = None
+    if effect.claim_uid:
+        reference = {
+            "kind": "PersistentVolumeClaim",
+            "apiVersion": "v1",
+            "namespace": effect.claim.namespace,
+            "name": effect.claim.name,
+            "uid": effect.claim_uid,
+        }
+    metadata: dict[str, Any] = {"annotations": {_BOUND_BY_US: "yes" if reference else None}}
+    if effect.version:
+        metadata["resourceVersion"] = effect.version
+    body = {"metadata": metadata, "spec": {"claimRef": reference}}
+    return Call("PATCH", path_of(_VOLUMES, "", effect.volume_name), MERGE, body)
+
+
+def _selection(effect: SelectNode) -> Call:
+    annotations = {SELECTED_NODE: effect.node_name or None}
+    body = {"metadata": {"uid": effect.claim_uid, "annotations": annotations}}
+    return Call("PATCH", path_of(_VOLUME_CLAIMS, *effect.claim), MERGE, body)
 
 
 def _deletion(effect: EvictPod) -> Call:

@@ -19,6 +19,7 @@ from muster.cluster.pod_rules import NamespaceLabels, has_pod_rules, label_keys_
 from muster.cluster.pod_table import PodColumns, PodTable
 from muster.cluster.requests import HostPort, host_ports, pod_requests
 from muster.cluster.topology import NodeLabels, NodeTaints
+from muster.cluster.volumes import NO_VOLUMES, Volumes
 
 Value = TypeVar("Value")
 
@@ -63,6 +64,7 @@ class PlacedPods(NamedTuple):
     namespaces: NamespaceLabels
     table: PodTable
     columns: PodColumns | None
+    volumes: Volumes = NO_VOLUMES
 
 
 class Snapshot:
@@ -86,6 +88,7 @@ class Snapshot:
         self.images = columns.images
         self.label_keys_read = pods.label_keys_read
         self.namespaces = pods.namespaces
+        self.volumes = pods.volumes
         self.have_rules = pods.have_rules  # some pod here has affinity or anti-affinity to other pods
         self.is_fork = False
         self._columns = columns

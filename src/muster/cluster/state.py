@@ -20,6 +20,7 @@ from muster.cluster.requests import Amounts, HostPort, host_ports, pod_requests
 from muster.cluster.snapshot import NodeColumns, PlacedPods, Snapshot
 from muster.cluster.tables import NodeTable, allocatable_of
 from muster.cluster.topology import NodeLabels, NodeTaints
+from muster.cluster.volumes import VolumeBook
 
 PodKey = tuple[str, str]  # namespace, name; `framework.groups.ObjectKey` is one
 
@@ -77,6 +78,7 @@ class ClusterState:
 
     def __init__(self) -> None:
         self.table = NodeTable()
+        self.volumes = VolumeBook()
         self._records: dict[PodKey, _Record] = {}
         self._placed: dict[str, dict[PodKey, _Record]] = {}  # by node name, whether the node is known or not
         self._gone_pods: dict[str, None] = {}
@@ -284,7 +286,8 @@ class ClusterState:
 
     def snapshot(self) -> Snapshot:
         """The state now, frozen: the same object until something changes; only changed rows are rebuilt."""
-        if self._frozen is not None and not self._dirty_rows and self._columns is not None:
+        is_fresh = self._frozen is not None and self._frozen.volumes is self.volumes.freeze()
+        if self._frozen is not None and is_fresh and not self._dirty_rows and self._columns is not None:
             return self._frozen
         count = len(self.table)
         if self._columns is None:
@@ -331,6 +334,7 @@ class ClusterState:
             namespaces=self._namespaces,
             table=self._pod_table,
             columns=self._pod_table.freeze() if self._pod_table.active else None,
+            volumes=self.volumes.freeze(),
         )
 
     def _refresh_pods(self, count: int) -> None:

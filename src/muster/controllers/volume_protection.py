@@ -15,14 +15,16 @@ from muster.controllers.objects import (
     name_of,
     namespace_of,
     node_of,
+    seconds_of,
     uid_of,
     without_finalizer,
 )
-from muster.controllers.ports import PODS, VOLUME_CLAIMS, VOLUMES, Ask, Object, Seen, View, Write
+from muster.controllers.ports import PODS, VOLUME_CLAIMS, VOLUMES, Ask, Object, Seen, View, Wake, Write
 from muster.controllers.reconciler import Key, Reconciler
 from muster.controllers.volume_readings import claim_names_of, phase_of, spec_of
 
 CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
+SETTLE_S = 2.0  # a pod may be about to use it: stock asks the API server again, which takes as long
 VOLUME_FINALIZER = "kubernetes.io/pv-protection"
 
 
@@ -52,6 +54,10 @@ class VolumeProtection(Reconciler):
             return
         claim = view.get(VOLUME_CLAIMS, key[1], key[2])
         if claim is None or not is_deleting(claim) or not has_finalizer(claim, CLAIM_FINALIZER):
+            return
+        due_s = (seconds_of(claim["metadata"].get("deletionTimestamp")) or now_s) + SETTLE_S
+        if now_s < due_s:
+            yield Wake(due_s)
             return
         if not any(_uses(pod, claim) for pod in view.list(PODS, key[1])):
             body = without_finalizer(claim, CLAIM_FINALIZER)

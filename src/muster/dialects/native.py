@@ -12,6 +12,15 @@ from muster.api.codec import decode_object
 from muster.api.core import Namespace, Node, Pod
 from muster.api.policy import PodDisruptionBudget
 from muster.api.scheduling import CompositePodGroup, PodGroup, SchedulingConstraints
+from muster.api.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    StorageObject,
+)
 from muster.api.times import parse_seconds
 from muster.cluster.budgets import Budget
 from muster.dialects.annotations import read_wishes
@@ -30,10 +39,20 @@ from muster.framework.ports import (
     PdbSeen,
     PodGone,
     PodSeen,
+    StorageGone,
+    StorageSeen,
 )
 
 Raw = bytes | str | dict[str, Any]
 
+STORAGE_KINDS: dict[str, type[StorageObject]] = {
+    "persistentvolumes": PersistentVolume,
+    "persistentvolumeclaims": PersistentVolumeClaim,
+    "storageclasses": StorageClass,
+    "csinodes": CSINode,
+    "csidrivers": CSIDriver,
+    "csistoragecapacities": CSIStorageCapacity,
+}
 _CLAIMS = UnsupportedField("spec.resourceClaims", "groups with resource claims are not placed yet")
 
 
@@ -156,4 +175,9 @@ def event_of(resource: str, raw: Raw, *, gone: bool = False) -> Event:
     if resource == "compositepodgroups":
         composite = decode_composite(raw)
         return CompositeGone(composite.key, composite.uid) if gone else CompositeSeen(composite)
+    kind = STORAGE_KINDS.get(resource)
+    if kind is not None:
+        found = decode_object(raw, kind)
+        key = ObjectKey(found.metadata.namespace, found.metadata.name)
+        return StorageGone(kind, key, found.metadata.uid) if gone else StorageSeen(found)
     raise ValueError(f"the core does not know {resource!r}")

@@ -6,6 +6,7 @@ from enum import Enum, auto
 from msgspec import Struct
 
 from muster.api.core import Node, Pod
+from muster.api.storage import StorageObject
 from muster.framework.groups import Group, GroupKey
 
 
@@ -24,6 +25,7 @@ class Change(Enum):
     POD_ADDED = auto()  # an unscheduled member appeared
     POD_UPDATED = auto()  # an unscheduled member changed (gates, labels, requests)
     POD_REMOVED = auto()  # an unscheduled member went away
+    STORAGE_CHANGED = auto()  # a volume, claim, class, or what nodes and provisioners say of theirs; or gone
     GROUP_ADDED = auto()
     GROUP_CHANGED = auto()
 
@@ -41,6 +43,7 @@ class ClusterEvent(Struct, frozen=True):
     old_node: Node | None = None
     pod: Pod | None = None
     group_key: GroupKey | None = None
+    storage: StorageObject | None = None
     old_group: Group | None = None
     group: Group | None = None
 

@@ -7,17 +7,18 @@ rows, and after each assignment again only for the rows that the assignment coul
 Axes: N node rows, K rows asked for, R resources, D candidate placements.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from muster.api.core import Pod
+from muster.api.core import Node, Pod
 from muster.base.arrays import Bool, Float64, Int32, Int64
 from muster.cluster.budgets import Budget
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import HintRule
-from muster.framework.groups import Group, Subgroup, UnsupportedField
+from muster.framework.groups import Group, PodKey, Subgroup, UnsupportedField
+from muster.framework.ports import Prepare
 from muster.framework.status import Status
 from muster.placement.domains import Placements
 from muster.placement.eviction import Eviction, Try
@@ -252,6 +253,27 @@ class PostFilter(Protocol):
 
     def post_filter(self, preemptor: Preemptor) -> Rescue:
         """Say who should leave and which seats that gives; nothing is carried out here."""
+        ...
+
+
+@runtime_checkable
+class PreBind(Protocol):
+    """What must be written, and then be true, before members may be bound: their volumes, their claims."""
+
+    name: ClassVar[str]
+
+    def prepare(
+        self, placed: Sequence[tuple[Pod, int]], snapshot: Snapshot
+    ) -> Mapping[PodKey, tuple[Prepare, ...]]:
+        """The writes of members that need something before they are bound; who is missing needs nothing.
+
+        `placed` are all members of one decision with their rows; `snapshot` is the one before any of them was
+        placed.  A member may need to wait without any write of its own: its tuple is empty.
+        """
+        ...
+
+    def is_ready(self, pod: Pod, node: Node, snapshot: Snapshot) -> Status:
+        """Success: bind it; wait: not yet, and what for; anything else: it never will be on this node."""
         ...
 
 

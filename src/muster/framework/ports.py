@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from muster.api.core import Node, Pod
 from muster.api.meta import Condition
+from muster.api.storage import StorageObject
 from muster.cluster.budgets import Budget
 from muster.framework.groups import Group, GroupKey, ObjectKey, PodKey
 from muster.placement.packing import Answer, Problem
@@ -98,6 +99,20 @@ class CompositeGone(Struct, frozen=True):
     uid: str
 
 
+class StorageSeen(Struct, frozen=True):
+    """A volume, a claim for one, or what says how volumes come to be, exists in this state."""
+
+    found: StorageObject
+
+
+class StorageGone(Struct, frozen=True):
+    """Such an object (of this type of `api/storage.py`) no longer exists; `key` without namespace as ""."""
+
+    kind: type
+    key: ObjectKey
+    uid: str
+
+
 class Synced(Struct, frozen=True):
     """Every kind has been listed once; before this the scheduler only takes notes and decides nothing."""
 
@@ -155,6 +170,20 @@ class WriteFailed(Struct, frozen=True):
     message: str
 
 
+class PrepareDone(Struct, frozen=True):
+    """The API took what must precede a binding."""
+
+    effect: "Prepare"
+
+
+class PrepareFailed(Struct, frozen=True):
+    """The API refused what must precede a binding, or nobody knows (`code` 0)."""
+
+    effect: "Prepare"
+    code: int
+    message: str
+
+
 class SearchDone(Struct, frozen=True):
     """What became of the `Search` with this ticket."""
 
@@ -175,6 +204,8 @@ Event = (
     | CompositeGone
     | PdbSeen
     | PdbGone
+    | StorageSeen
+    | StorageGone
     | Synced
     | TimeReached
     | BindDone
@@ -182,6 +213,8 @@ Event = (
     | EvictDone
     | EvictFailed
     | WriteFailed
+    | PrepareDone
+    | PrepareFailed
     | SearchDone
 )
 
@@ -223,6 +256,33 @@ class EvictPod(Struct, frozen=True):
     condition: Condition
     preemptor_kind: str = ""
     preemptor: ObjectKey = ObjectKey("", "")
+
+
+class PromiseVolume(Struct, frozen=True):
+    """Give a volume to a claim: say on the volume for whom it is; the volume controller does the rest.
+
+    `version`: the volume must not have changed since (the API answers 409).  `claim_uid` "" takes the promise
+    back.  `key`: the pod for whose sake.  The performer answers with exactly one `PrepareDone` or
+    `PrepareFailed`; so for the next.
+    """
+
+    key: PodKey
+    volume_name: str
+    version: str
+    claim: ObjectKey
+    claim_uid: str
+
+
+class SelectNode(Struct, frozen=True):
+    """Have a volume made for a claim where this node reaches it; `node_name` "" takes the choice back."""
+
+    key: PodKey
+    claim: ObjectKey
+    claim_uid: str
+    node_name: str
+
+
+Prepare = PromiseVolume | SelectNode
 
 
 class PatchPodStatus(Struct, frozen=True):
@@ -283,4 +343,4 @@ class WakeAt(Struct, frozen=True):
     at_s: float
 
 
-Effect = BindPod | EvictPod | PatchPodStatus | PatchGroupStatus | RecordEvent | Search | WakeAt
+Effect = BindPod | Prepare | EvictPod | PatchPodStatus | PatchGroupStatus | RecordEvent | Search | WakeAt

@@ -14,12 +14,12 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from muster.api.core import Pod
+from muster.api.core import Node, Pod
 from muster.base.arrays import Bool, Float64, Int32, Int64
 from muster.base.errors import ConfigError, PluginError
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import ClusterEvent, Hint, HintRule, Rejected
-from muster.framework.groups import Group, Subgroup, UnsupportedField
+from muster.framework.groups import Group, PodKey, Subgroup, UnsupportedField
 from muster.framework.points import (
     ANY_ROW,
     Capacity,
@@ -34,12 +34,14 @@ from muster.framework.points import (
     PlacementScore,
     PlacementTotals,
     PostFilter,
+    PreBind,
     Preemptor,
     PreEnqueue,
     QueueSort,
     Rescue,
     Score,
 )
+from muster.framework.ports import Prepare
 from muster.framework.status import Status, Verdict
 from muster.placement.domains import Placements, intersect, one_placement
 from muster.placement.packing import Packing, combine, no_rule
@@ -115,6 +117,7 @@ class Runner:
             if isinstance(weighted.plugin, PlacementScore)
         ]
         self._post_filters = _serving(PostFilter, everything)  # type: ignore[type-abstract]
+        self._pre_binds = _serving(PreBind, everything)  # type: ignore[type-abstract]
         self._rules: dict[str, tuple[HintRule, ...]] = {
             plugin.name: tuple(_guarded(plugin.name, rule) for rule in plugin.hint_rules())
             for plugin in _serving(Hints, everything)  # type: ignore[type-abstract]
@@ -237,6 +240,27 @@ class Runner:
             if rescue.status.verdict is not Verdict.UNSCHEDULABLE:
                 break
         return rescue
+
+    def prepare(
+        self, placed: Sequence[tuple[Pod, int]], snapshot: Snapshot
+    ) -> dict[PodKey, tuple[Prepare, ...]]:
+        """What members of one decision need to have written before they are bound, by all plugins."""
+        writes: dict[PodKey, tuple[Prepare, ...]] = {}
+        for plugin in self._pre_binds:
+            with _blamed(plugin.name, "prepare", placed[0][0].metadata.name if placed else ""):
+                for key, found in plugin.prepare(placed, snapshot).items():
+                    writes[key] = writes.get(key, ()) + found
+        return writes
+
+    def is_ready(self, pod: Pod, node: Node, snapshot: Snapshot) -> Status:
+        """The first plugin's answer that is not success, the most severe first."""
+        worst = Status.success()
+        for plugin in self._pre_binds:
+            with _blamed(plugin.name, "is_ready", pod.metadata.name):
+                status = plugin.is_ready(pod, node, snapshot)
+            if _SEVERITY[status.verdict] > _SEVERITY[worst.verdict]:
+                worst = replace(status, plugin=plugin.name)
+        return worst
 
     @property
     def makes_room(self) -> bool:

@@ -9,8 +9,6 @@ from muster.framework.events import Change, HintRule
 from muster.framework.groups import UnsupportedField
 
 _HELD_VOLUMES = {
-    "persistentVolumeClaim": "volumes with a claim are not placed yet",
-    "ephemeral": "volumes with a claim are not placed yet",
     "awsElasticBlockStore": "volumes that only some nodes can attach are not placed yet",
     "azureDisk": "volumes that only some nodes can attach are not placed yet",
     "gcePersistentDisk": "volumes that only some nodes can attach are not placed yet",

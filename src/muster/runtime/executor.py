@@ -30,6 +30,9 @@ from muster.framework.ports import (
     EvictPod,
     PatchGroupStatus,
     PatchPodStatus,
+    Prepare,
+    PrepareDone,
+    PrepareFailed,
     RecordEvent,
     WriteFailed,
 )
@@ -188,6 +191,8 @@ class Executor:
                 await self._bind(effect)
             elif isinstance(effect, EvictPod):
                 await self._evict(effect)
+            elif isinstance(effect, Prepare):
+                await self._prepare(effect)
             elif isinstance(effect, PatchPodStatus | PatchGroupStatus):
                 await self._patch(effect)
         finally:
@@ -259,6 +264,18 @@ class Executor:
         else:
             self.counts.evicted += 1
             self._post(EvictDone(effect.key, effect.uid))
+
+    async def _prepare(self, effect: Prepare) -> None:
+        """A version or a uid is the precondition: said twice is as good as said once."""
+        try:
+            await self._send(request_of(effect, now_s=self._now_s()), repeat_unanswered=True)
+        except ApiError as error:
+            self.counts.write_failures += 1
+            log.info("claim %s for pod %s: %s", effect.claim, effect.key, error)
+            self._post(PrepareFailed(effect, error.code, str(error)))
+        else:
+            self.counts.written += 1
+            self._post(PrepareDone(effect))
 
     async def _patch(self, effect: PatchPodStatus | PatchGroupStatus) -> None:
         try:

@@ -21,11 +21,12 @@ from msgspec import Struct
 from muster.api.core import Namespace, Node, Pod
 from muster.api.policy import PodDisruptionBudget
 from muster.api.scheduling import CompositePodGroup, PodGroup
+from muster.api.storage import StorageObject
 from muster.assembly.config import Config
 from muster.assembly.leadership import NAMESPACE
 from muster.assembly.profiles import build
 from muster.base.errors import ApiError, ConfigError
-from muster.dialects.native import budget_of, composite_of, group_key_of, group_of
+from muster.dialects.native import STORAGE_KINDS, budget_of, composite_of, group_key_of, group_of
 from muster.framework.ports import (
     CompositeGone,
     CompositeSeen,
@@ -40,6 +41,8 @@ from muster.framework.ports import (
     PodGone,
     PodSeen,
     Search,
+    StorageGone,
+    StorageSeen,
     Synced,
 )
 from muster.runtime.client import ApiClient
@@ -112,7 +115,23 @@ BUDGETS = WatchedKind(
     lambda key, uid: PdbGone(key, uid),
     without="preemption does not heed disruption budgets",
 )
-KINDS: tuple[WatchedKind[Any], ...] = (NAMESPACES, NODES, BUDGETS, COMPOSITES, GROUPS, PODS)
+
+
+def _storage_kind(resource: str, kind: type[StorageObject]) -> WatchedKind[Any]:
+    """A kind of volumes, claims, or of what says how volumes come to be."""
+    root = "/api/v1" if resource.startswith("persistent") else "/apis/storage.k8s.io/v1"
+    return WatchedKind(
+        resource,
+        f"{root}/{resource}",
+        kind,
+        StorageSeen,
+        lambda key, uid: StorageGone(kind, key, uid),
+        without="pods whose volumes depend on them wait",
+    )
+
+
+STORAGE = tuple(_storage_kind(resource, kind) for resource, kind in STORAGE_KINDS.items())
+KINDS: tuple[WatchedKind[Any], ...] = (NAMESPACES, NODES, *STORAGE, BUDGETS, COMPOSITES, GROUPS, PODS)
 
 
 def lease_names(settings: RunSettings) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ refuses (only the refused member; the others stay).  In come placements of a cyc
 `BindPod`, events and conditions.  Next: `scheduler.py`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from muster.api.core import Pod
 from muster.api.meta import Condition
@@ -16,14 +16,20 @@ from muster.scheduling.books import Books
 from muster.scheduling.conditions import INITIALLY_SCHEDULED, shorten
 from muster.scheduling.inflight import UNCONFIRMED_S_MAX, Binding
 from muster.scheduling.members import Member, Stage
+from muster.scheduling.preparation import begin, member_of, needs_preparation, tend_preparations
 from muster.scheduling.queue import Refusal
 from muster.scheduling.waiting import Wait, say_scheduled, waiting_condition
 
 SCHEDULER_ERROR = "SchedulerError"
 
 
-def bind(books: Books, placements: Iterable[tuple[Member, str]], attempt: int, now_s: float) -> list[Effect]:
-    """Assume the members on their nodes and ask for their bindings."""
+def bind(books: Books, placements: Sequence[tuple[Member, str]], attempt: int, now_s: float) -> list[Effect]:
+    """Assume the members on their nodes; ask for their bindings, or first for what must precede them.
+
+    Raises   PluginError, before anything has been changed.
+    """
+    needs = needs_preparation(books, placements)
+    root = books.members.root_of(placements[0][0].entity) if placements else None
     effects: list[Effect] = []
     for member, node_name in placements:
         books.state.assume(member.pod, node_name)
@@ -33,18 +39,40 @@ def bind(books: Books, placements: Iterable[tuple[Member, str]], attempt: int, n
         promised = books.nominations.end(member.pod.metadata.uid)
         if promised != node_name:
             books.free_promise(promised, member.pod, now_s)
-        binding = Binding(
-            key=member.key,
-            uid=member.pod.metadata.uid,
-            node_name=node_name,
-            scheduler_name=member.pod.spec.scheduler_name,
-            group=member.group,
-            attempt=attempt,
-            since_s=now_s,
-        )
-        books.inflight.add(binding)
-        effects.append(_ask(binding))
+    if root is not None and (needs or books.preparations.of(root)):
+        return begin(books, placements, needs, attempt, now_s)
+    for member, node_name in placements:
+        effects += _begin_binding(books, member, node_name, attempt, now_s)
     return effects
+
+
+def bind_prepared(books: Books, now_s: float) -> list[Effect]:
+    """Ask for the bindings of members whose volumes are there now, and their gangs' with them."""
+    tended = tend_preparations(books, now_s)
+    effects = tended.effects
+    for member, text in tended.lost:
+        effects += refuse_pod(books, member.pod, reason=SCHEDULER_ERROR, message=text, now_s=now_s)
+        effects += refuse_group(books, member, reason=SCHEDULER_ERROR, message=text, now_s=now_s)
+    for preparation in tended.ready:
+        books.preparations.end(preparation.uid)
+        prepared = member_of(books, preparation)
+        if prepared is not None:
+            effects += _begin_binding(books, prepared, preparation.node_name, preparation.attempt, now_s)
+    return effects
+
+
+def _begin_binding(books: Books, member: Member, node_name: str, attempt: int, now_s: float) -> list[Effect]:
+    binding = Binding(
+        key=member.key,
+        uid=member.pod.metadata.uid,
+        node_name=node_name,
+        scheduler_name=member.pod.spec.scheduler_name,
+        group=member.group,
+        attempt=attempt,
+        since_s=now_s,
+    )
+    books.inflight.add(binding)
+    return [_ask(binding)]
 
 
 def finish_binding(books: Books, event: BindDone, now_s: float) -> list[Effect]:

@@ -20,6 +20,7 @@ from muster.scheduling.inflight import InFlight
 from muster.scheduling.members import Cast, EntityKey, Members
 from muster.scheduling.metrics import Metrics
 from muster.scheduling.nominations import Nominations
+from muster.scheduling.preparations import Preparations
 from muster.scheduling.queue import Queue, QueueTimes
 from muster.scheduling.reasons import Explanations
 from muster.scheduling.searches import Searches
@@ -45,6 +46,7 @@ class Books:
         self.hopes = Hopes(runner)
         self.searches = Searches()
         self.nominations = Nominations()
+        self.preparations = Preparations()
         self.victims: dict[str, Victim] = {}  # by uid: asked to leave, and not gone yet
         self.told_when_done: dict[str, RecordEvent] = {}  # by uid of a victim: said when its eviction is done
         self.budgets: dict[ObjectKey, Budget] = {}

@@ -33,14 +33,25 @@ from muster.framework.ports import (
     PdbSeen,
     PodGone,
     PodSeen,
+    PrepareDone,
+    PrepareFailed,
     SearchDone,
+    StorageGone,
+    StorageSeen,
     Synced,
     TimeReached,
     WakeAt,
     WriteFailed,
 )
 from muster.framework.runner import Runner
-from muster.scheduling.binding import accept, fail_binding, finish_binding, lose_binding, tend_bindings
+from muster.scheduling.binding import (
+    accept,
+    bind_prepared,
+    fail_binding,
+    finish_binding,
+    lose_binding,
+    tend_bindings,
+)
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import INITIALLY_SCHEDULED, SAID
 from muster.scheduling.cycle import run_cycle
@@ -55,6 +66,7 @@ from muster.scheduling.members import (
 )
 from muster.scheduling.metrics import Metrics
 from muster.scheduling.preemption import fail_eviction, finish_eviction, lose_victim
+from muster.scheduling.preparation import fail_preparation, lose_preparation, see_storage
 from muster.scheduling.queue import QueueTimes
 from muster.scheduling.report import Report, make_report
 from muster.scheduling.review import review_touched
@@ -88,6 +100,10 @@ class Scheduler:
             TimeReached: self._time_reached,
             PdbSeen: self._pdb_seen,
             PdbGone: self._pdb_gone,
+            StorageSeen: self._storage_seen,
+            StorageGone: self._storage_seen,
+            PrepareDone: self._prepare_done,
+            PrepareFailed: self._prepare_failed,
             EvictDone: self._evict_done,
             EvictFailed: self._evict_failed,
             BindDone: self._bind_done,
@@ -131,6 +147,8 @@ class Scheduler:
         books.conditions.see_pod(pod, now_s)
         ended = books.nominations.see_pod(pod, is_waiting=seen.after is Stage.WAITING)
         books.free_promise(ended, pod, now_s)
+        if pod.spec.node_name:
+            lose_preparation(books, pod.metadata.uid)  # somebody else has bound it
         binding = books.inflight.find(pod.metadata.uid)
         if binding is not None and pod.spec.node_name:
             if pod.spec.node_name == binding.node_name:
@@ -182,6 +200,7 @@ class Scheduler:
         """The pod is no more: its binding, what was said on it, its place in its group."""
         books = self._books
         lose_binding(books, member.pod.metadata.uid)
+        lose_preparation(books, member.pod.metadata.uid)
         lose_victim(books, member.pod.metadata.uid)
         books.conditions.lose_pod(member.pod.metadata.uid)
         books.members.lose_pod(member.key)
@@ -290,6 +309,17 @@ class Scheduler:
             del self._books.budgets[event.key]
         return []
 
+    def _storage_seen(self, event: StorageSeen | StorageGone, now_s: float) -> list[Effect]:
+        see_storage(self._books, event, now_s)
+        return []
+
+    def _prepare_done(self, event: PrepareDone, now_s: float) -> list[Effect]:
+        return []  # what counts is what the watch shows
+
+    def _prepare_failed(self, event: PrepareFailed, now_s: float) -> list[Effect]:
+        fail_preparation(self._books, event)
+        return []
+
     def _evict_done(self, event: EvictDone, now_s: float) -> list[Effect]:
         return finish_eviction(self._books, event)
 
@@ -320,6 +350,7 @@ class Scheduler:
         if not books.synced:
             return []
         effects = tend_bindings(books, now_s)
+        effects += bind_prepared(books, now_s)
         for entity in books.queue.tick(now_s):
             books.touch(entity)
         effects += review_touched(books, now_s, restored=self._restoring)
@@ -334,7 +365,7 @@ class Scheduler:
         books = self._books
         if not books.synced:
             return []
-        if books.touched or books.queue.has_active:
+        if books.touched or books.queue.has_active or books.preparations.touched:
             due_s: float | None = now_s
         else:
             due_s = min(
@@ -343,6 +374,7 @@ class Scheduler:
                     for at_s in (
                         books.queue.next_due_s(),
                         books.inflight.next_due_s(),
+                        books.preparations.next_due_s(),
                         books.speech.next_due_s(),
                     )
                     if at_s is not None

@@ -14,6 +14,7 @@ from muster.scheduling.books import Books
 from muster.scheduling.conditions import INITIALLY_SCHEDULED, WAITING, shorten
 from muster.scheduling.contradictions import find_contradiction, find_split
 from muster.scheduling.members import Cast, EntityKey, Stage, group_entity
+from muster.scheduling.preparation import describe
 from muster.scheduling.queue import Place
 
 NOT_READY = "NotReadyForScheduling"
@@ -24,6 +25,7 @@ GROUP_MISSING = "GroupMissing"
 # 1,000 gangs of three that came at once, 744 were told so, a write each, and all were bound seconds later.
 WAVE_BINDINGS = 256
 BINDING, QUEUED = "Binding", "Queued"
+VOLUMES = "Volumes"
 _OUR_OWN_WORK = (BINDING, QUEUED)
 
 _GATE_REASONS = {"GangScheduling": "MembersMissing", "SchedulingGates": "SchedulingGated"}
@@ -41,6 +43,8 @@ def find_wait(books: Books, entity: EntityKey) -> Wait | None:
     cast = books.members.cast(entity)
     entry = books.queue.find(entity)
     if entry is None:
+        if volumes := describe(books, entity):
+            return Wait(VOLUMES, volumes)
         on_the_wire = cast.count(Stage.ASSUMED)
         if not on_the_wire:
             return None
@@ -82,6 +86,8 @@ def speak(books: Books, entity: EntityKey, now_s: float) -> list[Effect]:
         if leaf.group is not None:
             effects += say_scheduled(books, leaf, now_s)
             effects += _say_on_group(books, leaf.group, wait, now_s)
+    if wait is not None and wait.reason == VOLUMES:
+        effects += _say_on_unready(books, entity, now_s)
     entry = books.queue.find(entity)
     if wait is not None and entry is not None and entry.place in (Place.GATED, Place.INCOMPLETE):
         effects += _say_on_members(books, entity, cast, wait, now_s)
@@ -117,6 +123,19 @@ def _say_on_group(books: Books, group: Group, wait: Wait | None, now_s: float) -
     else:
         patch = books.conditions.patch_group(group, [waiting_condition(wait)], now_s=now_s)
     return [] if patch is None else [patch]
+
+
+def _say_on_unready(books: Books, entity: EntityKey, now_s: float) -> list[Effect]:
+    """Tell up to ten placed members what keeps them from being bound."""
+    effects: list[Effect] = []
+    unready = [each for each in books.preparations.of(entity) if not each.status.ok]
+    for preparation in unready[:NOT_READY_MEMBERS_MAX]:
+        member = books.members.find(preparation.key)
+        if member is not None:
+            text = f"waits on node {preparation.node_name} for {preparation.status.message}"
+            patch = books.conditions.patch_pod(member.pod, reason=NOT_READY, message=text, now_s=now_s)
+            effects += [] if patch is None else [patch]
+    return effects
 
 
 def _say_on_members(books: Books, entity: EntityKey, cast: Cast, wait: Wait, now_s: float) -> list[Effect]:

@@ -16,6 +16,8 @@ def test_a_claim_stays_while_a_running_pod_uses_it() -> None:
     cluster.create(PODS, "p", spec={**MOUNTS, "nodeName": "n1"})
     cluster.delete(VOLUME_CLAIMS, "c")
     assert cluster.find(VOLUME_CLAIMS, "c") is not None
+    cluster.run(5)
+    assert cluster.find(VOLUME_CLAIMS, "c") is not None
     cluster.delete(PODS, "p")
     assert cluster.find(VOLUME_CLAIMS, "c") is None
 
@@ -25,6 +27,7 @@ def test_a_pod_that_waits_does_not_hold_it() -> None:
     add_claim(cluster, "c")
     cluster.create(PODS, "p", spec=MOUNTS)
     cluster.delete(VOLUME_CLAIMS, "c")
+    cluster.run(5)
     assert cluster.find(VOLUME_CLAIMS, "c") is None
 
 
@@ -35,6 +38,7 @@ def test_a_volume_stays_while_a_claim_has_it() -> None:
     cluster.delete(VOLUMES, "v", namespace="")
     assert cluster.find(VOLUMES, "v", namespace="") is not None
     cluster.delete(VOLUME_CLAIMS, "c")
+    cluster.run(5)
     assert cluster.find(VOLUMES, "v", namespace="") is None
 
 

@@ -24,10 +24,9 @@ def test_it_keeps_the_contract() -> None:
     ("words", "path"),
     [
         (
-            {"volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "persistentVolumeClaim": {}}]},
-            "spec.volumes[1].persistentVolumeClaim",
+            {"volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "iscsi": {"iqn": "x"}}]},
+            "spec.volumes[1].iscsi",
         ),
-        ({"volumes": [{"name": "a", "ephemeral": {}}]}, "spec.volumes[0].ephemeral"),
         ({"resource_claims": [CLAIM]}, "spec.resourceClaims"),
         ({"resources": {"claims": [CLAIM]}}, "spec.resources.claims"),
         ({"containers": [{"resources": {"claims": [CLAIM]}}]}, "spec.containers[0].resources.claims"),

@@ -122,8 +122,8 @@ def test_a_group_that_asks_for_what_is_not_built_is_held_with_the_field() -> Non
 
 
 def test_a_member_that_asks_for_what_is_not_built_finds_no_room_and_others_do() -> None:
-    claim = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}], "cpu": 1}
-    decision = play(make_cluster().node(cpu=9), make_cast(1, claim, ONE))
+    disk = {"volumes": [{"name": "v", "iscsi": {"iqn": "x"}}], "cpu": 1}
+    decision = play(make_cluster().node(cpu=9), make_cast(1, disk, ONE))
     assert list(nodes_of(decision)) == ["g-1"]
     assert "spec.volumes" in next(iter(decision.own_texts.values()))
 

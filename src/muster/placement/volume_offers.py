@@ -1,0 +1,239 @@
+"""What volumes there are for whom, and from where they are reached.
+
+In come the volumes of a snapshot and its nodes; out go, for a claim, the volumes that would do, best first,
+and whether one could be made.  Next: `volume_matching.py`, which gives them out.
+Axis: N node rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from muster.api.core import Node, Pod
+from muster.api.quantity import parse_quantity
+from muster.api.selectors import matches_node_term, matches_selector
+from muster.api.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from muster.base.arrays import Bool
+from muster.cluster.snapshot import Snapshot
+from muster.cluster.volumes import ClaimKey, Volumes, claims_of
+
+_ZONE_LABELS = (
+    *("topology.kubernetes.io/zone", "topology.kubernetes.io/region"),
+    *("failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"),
+)
+_ZONE_SEPARATOR = "__"
+
+
+class VolumeNeeds(NamedTuple):
+    """What a pod's claims come to.
+
+    `refusal`: why it can go nowhere, or ""; `volume_names`: volumes that its claims have or were promised;
+    `made_on`: nodes for which volumes of its claims are being made; `open_claims`: those that wait for their
+    first consumer; `unfinished`: some claim has no volume for good yet.
+    """
+
+    refusal: str
+    volume_names: tuple[str, ...] = ()
+    made_on: tuple[str, ...] = ()
+    open_claims: tuple[ClaimKey, ...] = ()
+    unfinished: bool = False
+
+
+def find_needs(pod: Pod, volumes: Volumes) -> VolumeNeeds:
+    """Look through the claims of a pod."""
+    names: list[str] = []
+    made_on: list[str] = []
+    still_open: list[ClaimKey] = []
+    immediate: list[str] = []
+    unfinished = False
+    for key, is_ephemeral in claims_of(pod):
+        claim = volumes.claims.get(key)
+        refusal = _refusal_of(pod, key, claim, volumes, is_ephemeral=is_ephemeral)
+        if refusal or claim is None:
+            return VolumeNeeds(refusal)
+        unfinished |= not claim.is_bound
+        name = volumes.volume_of(claim)
+        if name:
+            names.append(name)
+        elif key in volumes.choices:
+            made_on.append(volumes.choices[key].node_name)
+        elif _waits(claim, volumes):
+            if key not in still_open:
+                still_open.append(key)
+        else:
+            immediate.append(key[1])
+    if immediate:
+        text = "pod has unbound immediate PersistentVolumeClaims"
+        return VolumeNeeds(f"{text}: {', '.join(sorted(immediate))}")
+    return VolumeNeeds("", tuple(names), tuple(made_on), tuple(still_open), unfinished)
+
+
+def _refusal_of(
+    pod: Pod, key: ClaimKey, claim: PersistentVolumeClaim | None, volumes: Volumes, *, is_ephemeral: bool
+) -> str:
+    if claim is None and is_ephemeral:
+        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{key[1]}"'
+    if claim is None:
+        return f'persistentvolumeclaim "{key[1]}" not found'
+    owners = claim.metadata.owner_references or ()
+    if is_ephemeral and not any(owner.uid == pod.metadata.uid for owner in owners):
+        where = f"{pod.metadata.namespace}/"
+        return (
+            f'PVC "{where}{key[1]}" was not created for pod "{where}{pod.metadata.name}" (pod is not owner)'
+        )
+    if claim.status.phase == "Lost":
+        volume_name = claim.spec.volume_name
+        return f'persistentvolumeclaim "{key[1]}" bound to non-existent persistentvolume "{volume_name}"'
+    if claim.metadata.deletion_timestamp is not None:
+        return f'persistentvolumeclaim "{key[1]}" is being deleted'
+    if not volumes.volume_of(claim) and claim.class_name and claim.class_name not in volumes.classes:
+        return f'storageclass.storage.k8s.io "{claim.class_name}" not found, asked for by claim "{key[1]}"'
+    return ""
+
+
+def _waits(claim: PersistentVolumeClaim, volumes: Volumes) -> bool:
+    chosen = volumes.classes.get(claim.class_name)
+    return chosen is not None and chosen.waits
+
+
+class VolumeOffers:
+    """What a frozen snapshot has to offer; serves `volume_matching.Offers`."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._volumes = snapshot.volumes
+        self._nodes = snapshot.nodes
+        self._row_of_node = snapshot.row_of_node
+        self._reach: dict[str, Bool] = {}
+        self._suiting: dict[ClaimKey, tuple[str, ...]] = {}
+        self._makes: dict[ClaimKey, Bool] = {}
+        self._signatures: list[object] | None = None
+
+    def reach(self, name: str) -> Bool:
+        """[N] the nodes that reach a volume; none where there is no such volume."""
+        known = self._reach.get(name)
+        if known is None:
+            volume = self._volumes.volumes.get(name)
+            found = [
+                volume is not None and node is not None and reaches(node, volume) for node in self._nodes
+            ]
+            known = self._reach[name] = np.array(found, dtype=np.bool_)
+        return known
+
+    def volumes_for(self, claim: ClaimKey, rows: frozenset[int]) -> Sequence[str]:
+        """Volumes that nobody has and that will do, the smallest first, names breaking ties."""
+        where = sorted(rows)
+        return [name for name in self._suiting_for(claim) if self.reach(name)[where].all()]
+
+    def can_make(self, claim: ClaimKey, rows: frozenset[int]) -> bool:
+        """Whether a provisioner can make it there; what several nodes would reach nobody knows before."""
+        return len(rows) == 1 and bool(self._where_made(claim)[next(iter(rows))])
+
+    def signature(self, row: int) -> object:
+        """Equal for rows on which every claim has the same offers."""
+        if self._signatures is None:
+            free = [name for name in sorted(self._volumes.volumes) if name not in self._volumes.promised]
+            waiting = [
+                key
+                for key, claim in sorted(self._volumes.claims.items())
+                if not self._volumes.volume_of(claim) and _waits(claim, self._volumes)
+            ]
+            columns = [self.reach(name) for name in free] + [self._where_made(key) for key in waiting]
+            table = np.array(columns, dtype=np.bool_).reshape(len(columns), len(self._nodes))
+            self._signatures = [np.packbits(table[:, index]).tobytes() for index in range(len(self._nodes))]
+        return self._signatures[row]
+
+    def _suiting_for(self, key: ClaimKey) -> tuple[str, ...]:
+        known = self._suiting.get(key)
+        if known is None:
+            claim = self._volumes.claims[key]
+            free = (
+                volume
+                for name, volume in self._volumes.volumes.items()
+                if name not in self._volumes.promised and volume.metadata.deletion_timestamp is None
+            )
+            suiting = [(size_of(volume), volume.metadata.name) for volume in free if suits(volume, claim)]
+            known = self._suiting[key] = tuple(name for _, name in sorted(suiting))
+        return known
+
+    def _where_made(self, key: ClaimKey) -> Bool:
+        known = self._makes.get(key)
+        if known is None:
+            claim = self._volumes.claims[key]
+            chosen = self._volumes.classes.get(claim.class_name)
+            found = np.zeros(len(self._nodes), dtype=np.bool_)
+            if chosen is not None and chosen.can_provision:
+                for row, node in enumerate(self._nodes):
+                    found[row] = node is not None and self._is_made_on(claim, chosen, node)
+            known = self._makes[key] = found
+        return known
+
+    def _is_made_on(self, claim: PersistentVolumeClaim, chosen: StorageClass, node: Node) -> bool:
+        selected = claim.selected_node
+        if selected and selected in self._row_of_node and selected != node.metadata.name:
+            return False  # its provisioner is at work for that node
+        if not allows(chosen, node):
+            return False
+        driver = self._volumes.drivers.get(chosen.provisioner)
+        if driver is None or not driver.spec.storage_capacity:
+            return True
+        return any(has_room(capacity, claim, node) for capacity in self._capacities_of(chosen))
+
+    def _capacities_of(self, chosen: StorageClass) -> Iterator[CSIStorageCapacity]:
+        name = chosen.metadata.name
+        return (found for found in self._volumes.capacities.values() if found.storage_class_name == name)
+
+
+def reaches(node: Node, volume: PersistentVolume) -> bool:
+    """Whether a node meets the volume's node affinity and is in its zone (labels of the volume)."""
+    affinity = volume.spec.node_affinity
+    if affinity is not None and affinity.required is not None:
+        terms = affinity.required.node_selector_terms or ()
+        if not any(matches_node_term(term, node) for term in terms):
+            return False
+    labels, have = volume.metadata.labels or {}, node.metadata.labels or {}
+    zones = ((key, labels[key].split(_ZONE_SEPARATOR)) for key in _ZONE_LABELS if key in labels)
+    return all(have.get(key) in values for key, values in zones)
+
+
+def suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether a volume is what a claim asks for: class, mode, access, size and labels."""
+    offered, asked = volume.spec, claim.spec
+    if volume.class_name != claim.class_name or offered.volume_mode != asked.volume_mode:
+        return False
+    if not set(asked.access_modes or ()) <= set(offered.access_modes or ()):
+        return False
+    if asked.selector is not None and not matches_selector(asked.selector, volume.metadata.labels):
+        return False
+    return size_of(volume) >= asked_of(claim)
+
+
+def size_of(volume: PersistentVolume) -> int:
+    """Its capacity in bytes."""
+    return parse_quantity((volume.spec.capacity or {}).get("storage", 0))
+
+
+def asked_of(claim: PersistentVolumeClaim) -> int:
+    """What a claim asks for, in bytes."""
+    requests = claim.spec.resources.requests if claim.spec.resources is not None else None
+    return parse_quantity((requests or {}).get("storage", 0))
+
+
+def allows(chosen: StorageClass, node: Node) -> bool:
+    """Whether a class may have volumes where this node is."""
+    terms = chosen.allowed_topologies
+    if not terms:
+        return True
+    labels = node.metadata.labels or {}
+    return any(
+        all(labels.get(each.key) in each.values for each in term.match_label_expressions or ())
+        for term in terms
+    )
+
+
+def has_room(capacity: CSIStorageCapacity, claim: PersistentVolumeClaim, node: Node) -> bool:
+    """Whether a provisioner says that it can still make such a volume where this node is."""
+    if capacity.node_topology is None or not matches_selector(capacity.node_topology, node.metadata.labels):
+        return False
+    largest = capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
+    return largest is not None and parse_quantity(largest) >= asked_of(claim)

@@ -1,0 +1,186 @@
+"""VolumeBinding: a pod goes where the volumes of its claims are, or can be found or made for them.
+
+Claims that have their volume pin the pod to the nodes that reach it.  For claims that wait for their first
+consumer, the members of a gang are seen together: no two get the same volume, and one moves on to another
+where that leaves room for the next.  In come pods, the volumes of the snapshot and what the fork has placed;
+out go masks, and at the end what was chosen for each claim.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from muster.api.core import Node, Pod
+from muster.api.storage import PersistentVolume, PersistentVolumeClaim
+from muster.base.arrays import Bool, Int32
+from muster.cluster.snapshot import PodMove, Snapshot
+from muster.cluster.volumes import claims_of
+from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
+from muster.framework.groups import ObjectKey, PodKey
+from muster.framework.points import NodeReason, NodeVerdict
+from muster.framework.ports import Prepare, PromiseVolume, SelectNode
+from muster.framework.status import Status
+from muster.placement.volume_matching import EMPTY, Matching, leave, place
+from muster.placement.volume_offers import VolumeNeeds, VolumeOffers, find_needs
+
+NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
+NOT_REACHED = "node(s) didn't match PersistentVolume's node affinity"
+
+
+class VolumeBinding:
+    """Every claim of a pod has, or can get, a volume that its node reaches."""
+
+    name: ClassVar[str] = "VolumeBinding"
+    reads_metadata: ClassVar[bool] = False
+    reads_pods: ClassVar[bool] = True
+
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+        if not pod.spec.volumes:
+            return NodeVerdict(np.ones(len(rows), dtype=np.bool_))
+        needs = find_needs(pod, snapshot.volumes)
+        if needs.refusal:
+            nowhere = np.zeros(len(rows), dtype=np.bool_)
+            return NodeVerdict(nowhere, (NodeReason(~nowhere, needs.refusal, resolvable=False),))
+        offers = offers_of(snapshot)
+        reached = np.ones(len(rows), dtype=np.bool_)
+        for name in needs.volume_names:
+            reached &= offers.reach(name)[rows]
+        for node_name in needs.made_on:
+            reached &= rows == snapshot.row_of_node.get(node_name, -1)
+        reasons = [NodeReason(~reached, NOT_REACHED, resolvable=False)] if not reached.all() else []
+        found = self._can_match(needs, snapshot, offers, rows)
+        if not found.all():
+            reasons.append(NodeReason(~found, NO_VOLUME, resolvable=False))
+        return NodeVerdict(reached & found, tuple(reasons))
+
+    def _can_match(self, needs: VolumeNeeds, snapshot: Snapshot, offers: VolumeOffers, rows: Int32) -> Bool:
+        """Rows [K] on which all claims without a volume could get one, beside those of the fork's pods."""
+        found = np.ones(len(rows), dtype=np.bool_)
+        if not needs.open_claims:
+            return found
+        matching = _matching_of(snapshot)
+        known: dict[object, bool] = {}
+        for index, row in enumerate(rows.tolist()):
+            like = (offers.signature(row), tuple(matching.rows_of.get(claim) for claim in needs.open_claims))
+            key = (like, row) if any(like[1]) else like[0]
+            if key not in known:
+                known[key] = _add(matching, needs, row, offers) is not None
+            found[index] = known[key]
+        return found
+
+    def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
+        """Whoever takes a volume may have taken it from anybody."""
+        if not pod.spec.volumes or not placed.spec.volumes:
+            return np.empty(0, dtype=np.int32)
+        if not claims_of(pod) or not claims_of(placed):
+            return np.empty(0, dtype=np.int32)
+        return None
+
+    def prepare(
+        self, placed: Sequence[tuple[Pod, int]], snapshot: Snapshot
+    ) -> Mapping[PodKey, tuple[Prepare, ...]]:
+        volumes, writes = snapshot.volumes, {}
+        offers = offers_of(snapshot)
+        matching = _matching_of(snapshot)
+        needing = [(pod, row, find_needs(pod, volumes)) for pod, row in placed if claims_of(pod)]
+        for _, row, needs in needing:
+            matching = _add(matching, needs, row, offers) or matching
+        told: set[tuple[str, str]] = set()
+        for pod, row, needs in needing:
+            found: list[Prepare] = []
+            key = ObjectKey(pod.metadata.namespace, pod.metadata.name)
+            for claim in (claim for claim in needs.open_claims if claim not in told):
+                told.add(claim)
+                found.append(self._write(key, volumes.claims[claim], matching, snapshot, row))
+            if found or needs.unfinished:
+                writes[key] = tuple(found)
+        return writes
+
+    @staticmethod
+    def _write(
+        pod: PodKey, claim: PersistentVolumeClaim, matching: Matching, snapshot: Snapshot, row: int
+    ) -> Prepare:
+        key = ObjectKey(claim.metadata.namespace, claim.metadata.name)
+        name = matching.volume_of.get(key)
+        if name is None:
+            return SelectNode(pod, key, claim.metadata.uid, snapshot.node_names[row])
+        version = snapshot.volumes.volumes[name].metadata.resource_version
+        return PromiseVolume(pod, name, version, key, claim.metadata.uid)
+
+    def is_ready(self, pod: Pod, node: Node, snapshot: Snapshot) -> Status:
+        volumes = snapshot.volumes
+        for key, _ in claims_of(pod):
+            claim = volumes.claims.get(key)
+            if claim is None:
+                return Status.unschedulable(f'persistentvolumeclaim "{key[1]}" not found')
+            if claim.is_bound:
+                volume = volumes.volumes.get(claim.spec.volume_name)
+                row = snapshot.row_of_node.get(node.metadata.name)
+                if (
+                    volume is None
+                    or row is None
+                    or not offers_of(snapshot).reach(claim.spec.volume_name)[row]
+                ):
+                    text = f'volume "{claim.spec.volume_name}" of claim "{key[1]}" is not reached from node'
+                    return Status.unschedulable(f"{text} {node.metadata.name}")
+            elif key in volumes.choices:
+                class_name = claim.class_name
+                chosen = volumes.classes.get(class_name)
+                who = f" by {chosen.provisioner}" if chosen is not None and chosen.can_provision else ""
+                return Status.wait(f'volume of claim "{key[1]}" (class "{class_name}"){who}')
+            else:
+                return Status.unschedulable(f'claim "{key[1]}" got no volume on node {node.metadata.name}')
+        return Status.success()
+
+    def hint_rules(self) -> tuple[HintRule, ...]:
+        return (
+            HintRule(Change.STORAGE_CHANGED, _concerns),
+            HintRule(Change.NODE_ADDED),
+            HintRule(Change.NODE_LABELS_CHANGED),
+            HintRule(Change.POD_UPDATED),
+        )
+
+
+def offers_of(snapshot: Snapshot) -> VolumeOffers:
+    """What the frozen snapshot has to offer, reckoned once."""
+    offers: VolumeOffers = snapshot.fold("VolumeBinding offers", VolumeOffers, lambda value, moves: value)
+    return offers
+
+
+def _matching_of(snapshot: Snapshot) -> Matching:
+    """What pods placed on this fork have taken between them."""
+    offers = offers_of(snapshot)
+
+    def step(matching: Matching, moves: Sequence[PodMove]) -> Matching:
+        for move in moves:
+            needs = find_needs(move.pod, snapshot.volumes)
+            if move.sign > 0:
+                matching = _add(matching, needs, move.row, offers) or matching
+            else:
+                for claim in needs.open_claims:
+                    matching = leave(matching, claim, move.row)
+        return matching
+
+    return snapshot.fold("VolumeBinding", lambda _: EMPTY, step)
+
+
+def _add(matching: Matching, needs: VolumeNeeds, row: int, offers: VolumeOffers) -> Matching | None:
+    found: Matching | None = matching
+    for claim in needs.open_claims:
+        found = place(found, claim, row, offers) if found is not None else None
+    return found
+
+
+def _concerns(rejected: Rejected, event: ClusterEvent) -> Hint:
+    """A claim of the pods; a volume that is free or promised to one of them; whatever tells of classes."""
+    keys = {key for pod in rejected.pods for key, _ in claims_of(pod)}
+    found = event.storage
+    if not keys:
+        return Hint.SKIP
+    if isinstance(found, PersistentVolumeClaim):
+        return Hint.QUEUE if (found.metadata.namespace, found.metadata.name) in keys else Hint.SKIP
+    if isinstance(found, PersistentVolume) and found.spec.claim_ref is not None:
+        reference = found.spec.claim_ref
+        return Hint.QUEUE if (reference.namespace, reference.name) in keys else Hint.SKIP
+    return Hint.QUEUE

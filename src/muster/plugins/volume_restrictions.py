@@ -1,0 +1,94 @@
+"""VolumeRestrictions: a claim with the access mode ReadWriteOncePod is for one pod of the whole cluster."""
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from muster.api.core import Pod
+from muster.api.storage import ONE_POD
+from muster.base.arrays import Int32
+from muster.cluster.snapshot import PodMove, Snapshot
+from muster.cluster.volumes import ClaimKey, Volumes, claims_of
+from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
+from muster.framework.points import NodeReason, NodeVerdict
+
+IN_USE = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
+    "another pod"
+)
+
+
+class VolumeRestrictions:
+    """No node takes a pod whose claim for one pod alone is another's already."""
+
+    name: ClassVar[str] = "VolumeRestrictions"
+    reads_metadata: ClassVar[bool] = False
+    reads_pods: ClassVar[bool] = True
+
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+        taken = False
+        if pod.spec.volumes:
+            alone = set(_alone(pod, snapshot.volumes))
+            taken = bool(alone) and not alone.isdisjoint(_users(snapshot))
+        feasible = np.full(len(rows), not taken)
+        return NodeVerdict(feasible, (NodeReason(~feasible, IN_USE),) if taken else ())
+
+    def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
+        """Everywhere, where both would use one such claim; else nowhere."""
+        if pod.spec.volumes and placed.spec.volumes:
+            shared = set(_alone(pod, snapshot.volumes)) & {key for key, _ in claims_of(placed)}
+            if shared:
+                return None
+        return np.empty(0, dtype=np.int32)
+
+    def hint_rules(self) -> tuple[HintRule, ...]:
+        return (
+            HintRule(Change.POD_FREED, _shares),
+            HintRule(Change.STORAGE_CHANGED),
+            HintRule(Change.POD_UPDATED),
+        )
+
+
+def _alone(pod: Pod, volumes: Volumes) -> Iterator[ClaimKey]:
+    for key, _ in claims_of(pod):
+        claim = volumes.claims.get(key)
+        if claim is not None and ONE_POD in (claim.spec.access_modes or ()):
+            yield key
+
+
+def _users(snapshot: Snapshot) -> dict[ClaimKey, int]:
+    """How many placed pods use each claim."""
+
+    def build(original: Snapshot) -> dict[ClaimKey, int]:
+        counts: dict[ClaimKey, int] = {}
+        for row in range(len(original.nodes)):
+            for pod in original.pods_on(row):
+                if pod.spec.volumes:
+                    _count(counts, pod, 1)
+        return counts
+
+    def step(counts: dict[ClaimKey, int], moves: Sequence[PodMove]) -> dict[ClaimKey, int]:
+        counts = dict(counts)
+        for move in moves:
+            if move.pod.spec.volumes:
+                _count(counts, move.pod, move.sign)
+        return counts
+
+    return snapshot.fold("VolumeRestrictions", build, step)
+
+
+def _count(counts: dict[ClaimKey, int], pod: Pod, sign: int) -> None:
+    for key, _ in claims_of(pod):
+        counts[key] = counts.get(key, 0) + sign
+        if not counts[key]:
+            del counts[key]
+
+
+def _shares(rejected: Rejected, event: ClusterEvent) -> Hint:
+    """A pod that went and had a claim in common with one that waits."""
+    if event.pod is None:
+        return Hint.QUEUE
+    gone = {key for key, _ in claims_of(event.pod)}
+    waiting = {key for pod in rejected.pods for key, _ in claims_of(pod)}
+    return Hint.SKIP if gone.isdisjoint(waiting) else Hint.QUEUE

@@ -1,0 +1,262 @@
+"""Between the decision and the bindings: volumes and claims of members, written and waited for.
+
+Nobody of a gang is bound before so many members are ready that its minimum can be; meanwhile all of them keep
+their room.  Should one get no volume where it was placed, all that are not bound give their room back and the
+gang is decided anew.  In come placements of a cycle and what is seen of their volumes; out go writes, and the
+members whose bindings may be asked for.  Next: `binding.py`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from muster.api.core import Pod
+from muster.base.errors import PluginError
+from muster.cluster.volumes import Choice
+from muster.framework.events import Change, ClusterEvent, Rejected
+from muster.framework.groups import PodKey
+from muster.framework.ports import (
+    Effect,
+    PatchPodStatus,
+    Prepare,
+    PrepareFailed,
+    PromiseVolume,
+    SelectNode,
+    StorageGone,
+    StorageSeen,
+)
+from muster.framework.status import Status, Verdict
+from muster.scheduling.books import Books
+from muster.scheduling.members import Cast, EntityKey, Member, Stage
+from muster.scheduling.preparations import UNPREPARED_S_MAX, Preparation
+from muster.scheduling.queue import Refusal
+
+UNPREPARED = "Unprepared"
+
+
+def needs_preparation(
+    books: Books, placements: Sequence[tuple[Member, str]]
+) -> dict[PodKey, tuple[Prepare, ...]]:
+    """What members of one decision need to have written before they are bound; nothing for most gangs.
+
+    Raises   PluginError, before anything has been changed.
+    """
+    if not any(member.pod.spec.volumes or member.pod.spec.resource_claims for member, _ in placements):
+        return {}
+    snapshot = books.state.snapshot()
+    rows = [(member.pod, snapshot.row_of_node[node_name]) for member, node_name in placements]
+    return books.runner.prepare(rows, snapshot)
+
+
+def begin(
+    books: Books,
+    placements: Iterable[tuple[Member, str]],
+    needs: dict[PodKey, tuple[Prepare, ...]],
+    attempt: int,
+    now_s: float,
+) -> list[Effect]:
+    """Keep members that have been placed from being bound until their gang's volumes are there."""
+    effects: list[Effect] = []
+    for member, node_name in placements:
+        uid = member.pod.metadata.uid
+        preparation = Preparation(
+            key=member.key,
+            uid=uid,
+            node_name=node_name,
+            root=books.members.root_of(member.entity),
+            attempt=attempt,
+            since_s=now_s,
+            writes=needs.get(member.key),
+        )
+        books.preparations.add(preparation)
+        books.preparations.touch(preparation.root)
+        for write in preparation.writes:
+            _count_as_chosen(books, write)
+        if preparation.is_nominated and member.pod.status.nominated_node_name != node_name:
+            effects.append(PatchPodStatus(member.key, uid, nominated_node_name=node_name))
+        effects += preparation.writes
+    return effects
+
+
+def see_storage(books: Books, event: StorageSeen | StorageGone, now_s: float) -> None:
+    """A volume, claim or class is seen or gone: who waits for one is looked at."""
+    volumes = books.state.volumes
+    if isinstance(event, StorageSeen):
+        if not volumes.apply(event.found):
+            return
+        found = event.found
+    else:
+        gone = volumes.remove(event.kind, event.key, event.uid)
+        if gone is None:
+            return
+        found = gone
+    books.tell(ClusterEvent(Change.STORAGE_CHANGED, storage=found), now_s)
+    books.preparations.touch_all()
+
+
+def fail_preparation(books: Books, event: PrepareFailed) -> None:
+    """The API refused a write: the choice does not hold.  What became of unknown ones the watch shows."""
+    if event.code == 0:
+        return
+    books.state.volumes.unchoose(event.effect.claim)
+    books.preparations.touch_all()
+
+
+def lose_preparation(books: Books, uid: str) -> None:
+    """The pod is gone, or bound by somebody: nobody prepares anything for it any more."""
+    preparation = books.preparations.end(uid)
+    if preparation is not None:
+        for write in preparation.writes:
+            books.state.volumes.unchoose(write.claim)
+        books.preparations.touch(preparation.root)
+
+
+class Tended(NamedTuple):
+    """Who may be bound now; who never will be where it is, and why; what else is to be done."""
+
+    ready: list[Preparation]
+    lost: list[tuple[Member, str]]
+    effects: list[Effect]
+
+
+def tend_preparations(books: Books, now_s: float) -> Tended:
+    """Look at whom something changed for."""
+    for overdue in books.preparations.overdue(now_s):
+        if overdue.status.verdict is Verdict.WAIT:
+            text = f"was not there within {UNPREPARED_S_MAX:.0f} s: {overdue.status.message}"
+            overdue.status = Status.unschedulable(text)
+        books.preparations.touched[overdue.root] = None
+    tended = Tended([], [], [])
+    while books.preparations.touched:
+        root = next(iter(books.preparations.touched))
+        del books.preparations.touched[root]
+        lost = _judge(books, root)
+        if lost is not None:
+            tended.effects.extend(_give_back(books, root, lost, now_s))
+            member = books.members.find(lost.key)
+            if member is not None and member.stage is Stage.WAITING:
+                tended.lost.append((member, _why(lost)))
+            continue
+        found = _bindable(books, root)
+        tended.ready.extend(found)
+        if not found:
+            books.speech.arm(root, now_s)
+    return tended
+
+
+def describe(books: Books, root: EntityKey) -> str:
+    """What members in preparation wait for, as their group is told; "" where none is."""
+    preparations = books.preparations.of(root)
+    waiting = [each for each in preparations if not each.status.ok]
+    if not waiting:
+        return ""
+    seen = dict.fromkeys(each.status.message for each in waiting)
+    shown = "; ".join(list(seen)[:3]) + ("; …" if len(seen) > 3 else "")
+    is_are = f"{len(preparations) - len(waiting)} of {len(preparations)} members are ready to be bound"
+    return f"{is_are}, the others wait for: {shown}"
+
+
+def _judge(books: Books, root: EntityKey) -> Preparation | None:
+    """Ask about every member of a tree again; the first that will never be ready where it is."""
+    snapshot = books.state.snapshot()
+    for preparation in books.preparations.of(root):
+        member = books.members.find(preparation.key)
+        node = books.state.node(preparation.node_name)
+        if preparation.status.verdict not in (Verdict.SUCCESS, Verdict.WAIT):
+            return preparation
+        if member is None or node is None:
+            preparation.status = Status.unschedulable(f"node {preparation.node_name} is gone")
+        elif preparation.is_nominated:
+            try:
+                preparation.status = books.runner.is_ready(member.pod, node, snapshot)
+            except PluginError as error:
+                preparation.status = Status.error(str(error))
+        if preparation.status.verdict not in (Verdict.SUCCESS, Verdict.WAIT):
+            return preparation
+    return None
+
+
+def _bindable(books: Books, root: EntityKey) -> list[Preparation]:
+    """Those who are ready, if with them every group of the tree that is under way reaches its minimum."""
+    preparations = {each.key: each for each in books.preparations.of(root)}
+    found: list[Preparation] = []
+    for leaf in books.members.cast(root).leaves():
+        ours = [preparations[key] for key in leaf.stages[Stage.ASSUMED] if key in preparations]
+        if not ours:
+            continue
+        ready = [each for each in ours if each.status.ok]
+        needed = leaf.group.needed if leaf.group is not None else 1
+        if leaf.placed_count - len(ours) + len(ready) < needed:
+            return []
+        found += ready
+    return found
+
+
+def _give_back(books: Books, root: EntityKey, lost: Preparation, now_s: float) -> list[Effect]:
+    """All members of the tree that are not bound yet are free again; the one that was lost says why."""
+    effects: list[Effect] = []
+    given_back: list[Pod] = []
+    for preparation in books.preparations.of(root):
+        books.preparations.end(preparation.uid)
+        effects += _take_back(books, preparation)
+        books.state.forget(preparation.key, preparation.uid)
+        member = books.members.find(preparation.key)
+        if member is None or member.pod.metadata.uid != preparation.uid or member.stage is not Stage.ASSUMED:
+            continue
+        books.members.forget(member)
+        given_back.append(member.pod)
+        if preparation.is_nominated:
+            effects.append(PatchPodStatus(preparation.key, preparation.uid, nominated_node_name=""))
+        freed = ClusterEvent(Change.POD_FREED, pod=member.pod, node=books.state.node(preparation.node_name))
+        books.tell(freed, now_s)
+    books.touch(root)
+    cast = books.members.cast(root)
+    if given_back:
+        books.queue.refuse(root, _refusal(cast, tuple(given_back), lost), now_s)
+    return effects
+
+
+def _refusal(cast: Cast, given_back: tuple[Pod, ...], lost: Preparation) -> Refusal:
+    return Refusal(
+        rejectors=frozenset(),
+        rejected=Rejected(cast.group.key if cast.group is not None else None, cast.group, given_back),
+        reason=UNPREPARED,
+        message=_why(lost),
+        member_count=len(given_back) if cast.group is not None else 1,
+        error=True,
+        error_round=lost.attempt,
+    )
+
+
+def _why(lost: Preparation) -> str:
+    return f"pod {lost.key.name} on node {lost.node_name}: {lost.status.message}"
+
+
+def _count_as_chosen(books: Books, write: Prepare) -> None:
+    name = write.volume_name if isinstance(write, PromiseVolume) else ""
+    node_name = write.node_name if isinstance(write, SelectNode) else ""
+    books.state.volumes.choose(write.claim, Choice(name, node_name))
+
+
+def _take_back(books: Books, preparation: Preparation) -> list[Effect]:
+    """Undo what was written and has led to nothing; a volume that was made stays its claim's."""
+    effects: list[Effect] = []
+    known = books.state.volumes.freeze()
+    for write in preparation.writes:
+        claim = known.claims.get(write.claim)
+        is_choice = write.claim in known.choices
+        books.state.volumes.unchoose(write.claim)
+        if claim is None or claim.is_bound or claim.metadata.uid != write.claim_uid:
+            continue
+        if isinstance(write, SelectNode) and is_choice:
+            effects.append(SelectNode(write.key, write.claim, write.claim_uid, ""))
+        elif isinstance(write, PromiseVolume):
+            effects.append(PromiseVolume(write.key, write.volume_name, "", write.claim, ""))
+    return effects
+
+
+def member_of(books: Books, preparation: Preparation) -> Member | None:
+    """The member, while it is still this very pod and on the node it was placed on."""
+    member = books.members.find(preparation.key)
+    if member is None or member.pod.metadata.uid != preparation.uid:
+        return None
+    return member if member.stage is Stage.ASSUMED else None

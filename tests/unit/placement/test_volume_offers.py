@@ -1,0 +1,144 @@
+"""What volumes there are for whom, and from where."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
+
+from muster.api.core import LabelSelector
+from muster.api.meta import ObjectMeta, OwnerReference
+from muster.api.storage import (
+    ClaimStatus,
+    CSIDriver,
+    CSIDriverSpec,
+    CSIStorageCapacity,
+    StorageObject,
+    TopologyExpression,
+    TopologyTerm,
+)
+from muster.cluster.volumes import Choice, VolumeBook, Volumes
+from muster.placement.volume_offers import VolumeOffers, find_needs, reaches, suits
+from muster.testing.builders import make_cluster, make_node, make_pod
+
+KEY = ("default", "c")
+
+
+def volumes_with(*objects: StorageObject) -> Volumes:
+    book = VolumeBook()
+    for each in objects:
+        book.apply(each)
+    return book.freeze()
+
+
+def offers_with(*objects: StorageObject) -> VolumeOffers:
+    """Two nodes, n1 in zone a and n2 in zone b."""
+    cluster = make_cluster().node(labels={"zone": "a"}).node(labels={"zone": "b"})
+    for each in objects:
+        cluster.state.volumes.apply(each)
+    return VolumeOffers(cluster.snapshot())
+
+
+@pytest.mark.parametrize(
+    ("objects", "refusal"),
+    [
+        ([], 'persistentvolumeclaim "c" not found'),
+        ([make_class(waits=False), make_claim("c")], "pod has unbound immediate PersistentVolumeClaims: c"),
+        ([make_claim("c")], 'storageclass.storage.k8s.io "wait" not found, asked for by claim "c"'),
+        (
+            [replace(make_claim("c", volume="v"), status=ClaimStatus("Lost"))],
+            'persistentvolumeclaim "c" bound to non-existent persistentvolume "v"',
+        ),
+        (
+            [replace(make_claim("c"), metadata=ObjectMeta("c", "default", deletion_timestamp="x"))],
+            'persistentvolumeclaim "c" is being deleted',
+        ),
+    ],
+)
+def test_a_claim_that_leads_nowhere_is_named(objects: list[StorageObject], refusal: str) -> None:
+    assert find_needs(make_pod(volumes=mounts("c")), volumes_with(*objects)).refusal == refusal
+
+
+def test_needs_tell_bound_chosen_and_open_claims_apart() -> None:
+    book = VolumeBook()
+    objects = (make_class(), make_claim("bound", volume="v"), make_claim("made"), make_claim("c"))
+    for each in objects:
+        book.apply(each)
+    book.choose(("default", "made"), Choice("", "n1"))
+    needs = find_needs(make_pod(volumes=mounts("bound", "made", "c")), book.freeze())
+    assert (needs.volume_names, needs.made_on, needs.open_claims) == (("v",), ("n1",), (KEY,))
+    assert needs.unfinished
+
+
+def test_an_ephemeral_claim_must_be_the_pod_s_own() -> None:
+    pod = make_pod("p", volumes=[{"name": "c", "ephemeral": {}}])
+    assert find_needs(pod, volumes_with()).refusal.startswith("waiting for ephemeral volume controller")
+    claim = make_claim("p-c")
+    assert "pod is not owner" in find_needs(pod, volumes_with(make_class(), claim)).refusal
+    owner = OwnerReference(uid=pod.metadata.uid)
+    owned = replace(claim, metadata=replace(claim.metadata, owner_references=[owner]))
+    assert find_needs(pod, volumes_with(make_class(), owned)).open_claims == (("default", "p-c"),)
+
+
+def test_a_volume_is_reached_by_affinity_and_by_the_zones_on_its_labels() -> None:
+    here = make_node(labels={"zone": "a", "topology.kubernetes.io/zone": "eu-1"})
+    assert reaches(here, make_volume("v", zone="a"))
+    assert not reaches(here, make_volume("v", zone="b"))
+    assert reaches(here, make_volume("v", labels={"topology.kubernetes.io/zone": "eu-1__eu-2"}))
+    assert not reaches(here, make_volume("v", labels={"topology.kubernetes.io/zone": "eu-2"}))
+
+
+@pytest.mark.parametrize(
+    ("asked", "will_do"),
+    [
+        ({}, True),
+        ({"size": "2Gi"}, False),
+        ({"storage_class_name": "other"}, False),
+        ({"volume_mode": "Block"}, False),
+        ({"access_modes": ["ReadWriteMany"]}, False),
+        ({"selector": LabelSelector({"tier": "gold"})}, False),
+    ],
+)
+def test_a_volume_must_be_what_is_asked_for(asked: dict[str, Any], will_do: bool) -> None:
+    assert suits(make_volume("v"), make_claim("c", **asked)) is will_do
+
+
+def test_the_smallest_free_volume_comes_first() -> None:
+    claims = (make_class(), make_claim("c"))
+    found = offers_with(
+        *claims, make_volume("large", size="9Gi"), make_volume("right"), make_volume("taken", claim="x")
+    )
+    assert found.volumes_for(KEY, frozenset({0, 1})) == ["right", "large"]
+
+
+def test_a_volume_that_some_node_does_not_reach_is_none_for_both() -> None:
+    found = offers_with(make_class(), make_claim("c"), make_volume("v", zone="a"))
+    assert found.volumes_for(KEY, frozenset({0})) == ["v"]
+    assert found.volumes_for(KEY, frozenset({0, 1})) == []
+    assert found.signature(0) != found.signature(1)
+
+
+def test_volumes_are_made_where_the_class_allows() -> None:
+    terms = [TopologyTerm([TopologyExpression("zone", ["b"])])]
+    found = offers_with(make_class(provisioner="a/b", allowed_topologies=terms), make_claim("c"))
+    assert [found.can_make(KEY, frozenset({row})) for row in (0, 1)] == [False, True]
+    assert not found.can_make(KEY, frozenset({0, 1}))
+
+
+def test_a_provisioner_at_work_is_not_moved() -> None:
+    found = offers_with(make_class(provisioner="a/b"), make_claim("c", node="n2"))
+    assert [found.can_make(KEY, frozenset({row})) for row in (0, 1)] == [False, True]
+
+
+def test_a_driver_that_counts_its_room_must_have_some() -> None:
+    driver = CSIDriver(ObjectMeta("a/b"), CSIDriverSpec(storage_capacity=True))
+    claims = (driver, make_class(provisioner="a/b"), make_claim("c"))
+    assert not offers_with(*claims).can_make(KEY, frozenset({0}))
+
+    def left(amount: str) -> CSIStorageCapacity:
+        where = LabelSelector({"zone": "a"})
+        return CSIStorageCapacity(ObjectMeta("x", "kube-system"), "wait", amount, node_topology=where)
+
+    assert offers_with(*claims, left("1Gi")).can_make(KEY, frozenset({0}))
+    assert not offers_with(*claims, left("1Gi")).can_make(KEY, frozenset({1}))
+    assert not offers_with(*claims, left("1Mi")).can_make(KEY, frozenset({0}))

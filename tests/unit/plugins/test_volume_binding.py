@@ -1,0 +1,165 @@
+"""VolumeBinding."""
+
+import numpy as np
+from msgspec.structs import replace
+from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
+
+from muster.api.storage import StorageObject
+from muster.cluster.snapshot import Snapshot
+from muster.cluster.volumes import Choice
+from muster.framework.events import Change, ClusterEvent, Hint, Rejected
+from muster.framework.groups import ObjectKey
+from muster.framework.ports import PromiseVolume, SelectNode
+from muster.framework.status import Verdict
+from muster.plugins.volume_binding import NO_VOLUME, NOT_REACHED, VolumeBinding
+from muster.testing.builders import ClusterBuilder, make_cluster, make_pod
+from muster.testing.conformance import check_plugin
+
+
+def cluster_with(*objects: StorageObject) -> ClusterBuilder:
+    """n1 and n3 in zone a, n2 in zone b."""
+    cluster = make_cluster()
+    for zone in ("a", "b", "a"):
+        cluster.node(labels={"zone": zone})
+    for each in objects:
+        cluster.state.volumes.apply(each)
+    return cluster
+
+
+def feasible(snapshot: Snapshot, *claims: str, name: str = "p") -> list[bool]:
+    pod = make_pod(name, volumes=mounts(*claims))
+    return VolumeBinding().filter(pod, snapshot, snapshot.live_rows()).feasible.tolist()
+
+
+def test_it_keeps_the_contract() -> None:
+    snapshot = cluster_with(
+        make_class(), make_claim("c"), make_claim("d"), make_volume("v", zone="a")
+    ).snapshot()
+    pods = [make_pod("p", volumes=mounts("c")), make_pod("q", volumes=mounts("d")), make_pod("r")]
+    check_plugin(VolumeBinding(), pods=pods, snapshots=[snapshot])
+
+
+def test_a_pod_goes_where_its_volume_is() -> None:
+    snapshot = cluster_with(make_claim("c", volume="v"), make_volume("v", zone="b", claim="c")).snapshot()
+    verdict = VolumeBinding().filter(make_pod(volumes=mounts("c")), snapshot, snapshot.live_rows())
+    assert verdict.feasible.tolist() == [False, True, False]
+    assert [(reason.text, reason.resolvable) for reason in verdict.reasons] == [(NOT_REACHED, False)]
+
+
+def test_a_claim_that_is_missing_is_named_on_every_node() -> None:
+    snapshot = cluster_with().snapshot()
+    verdict = VolumeBinding().filter(make_pod(volumes=mounts("c")), snapshot, snapshot.live_rows())
+    assert not verdict.feasible.any()
+    assert [reason.text for reason in verdict.reasons] == ['persistentvolumeclaim "c" not found']
+
+
+def test_an_open_claim_needs_a_volume_that_is_free_and_reached() -> None:
+    cluster = cluster_with(make_class(), make_claim("c"), make_volume("v", zone="a"))
+    assert feasible(cluster.snapshot(), "c") == [True, False, True]
+    pod, snapshot = make_pod(volumes=mounts("c")), cluster.snapshot()
+    reasons = VolumeBinding().filter(pod, snapshot, snapshot.live_rows()).reasons
+    assert [reason.text for reason in reasons] == [NO_VOLUME]
+
+
+def test_members_do_not_get_the_same_volume() -> None:
+    objects = (make_class(), make_claim("c"), make_claim("d"), make_volume("v", zone="a"))
+    fork = cluster_with(*objects).snapshot().fork()
+    fork.place(make_pod("first", volumes=mounts("c")), 0)
+    assert feasible(fork, "d") == [False, False, False]
+
+
+def test_a_member_moves_on_to_another_volume_for_the_next() -> None:
+    objects = (make_class(), make_claim("c"), make_claim("big", size="5Gi"))
+    volumes = (make_volume("small", zone="a"), make_volume("large", zone="a", size="9Gi"))
+    snapshot = cluster_with(*objects, make_volume("tiny", zone="b", size="1Gi"), *volumes).snapshot()
+    fork = snapshot.fork()
+    fork.place(make_pod("first", volumes=mounts("c")), 0)
+    assert feasible(fork, "big") == [True, False, True]
+
+
+def test_who_shares_a_claim_must_reach_what_the_first_got() -> None:
+    fork = cluster_with(make_class(), make_claim("c"), make_volume("v", zone="a")).snapshot().fork()
+    fork.place(make_pod("first", volumes=mounts("c")), 0)
+    assert feasible(fork, "c", name="second") == [True, False, True]
+
+
+def test_only_pods_with_claims_change_each_other() -> None:
+    snapshot = cluster_with().snapshot()
+    plain, with_claim = make_pod("p"), make_pod("q", volumes=mounts("c"))
+    changed = VolumeBinding().rows_changed(plain, 0, with_claim, snapshot)
+    assert changed is not None
+    assert not changed.size
+    assert VolumeBinding().rows_changed(with_claim, 0, with_claim, snapshot) is None
+
+
+def test_volumes_are_promised_and_nodes_selected_for_the_whole_gang_at_once() -> None:
+    objects = (make_class(), make_claim("c"), make_claim("d"), make_volume("v", zone="a"))
+    made = make_class("make", provisioner="a/b")
+    other = make_claim("e", storage_class_name="make")
+    snapshot = cluster_with(*objects, make_volume("w", zone="b"), made, other).snapshot()
+    placed = [(make_pod(name, volumes=mounts(name)), row) for name, row in (("c", 0), ("d", 1), ("e", 2))]
+    writes = VolumeBinding().prepare([*placed, (make_pod("plain"), 0)], snapshot)
+    assert writes == {
+        ObjectKey("default", "c"): (
+            PromiseVolume(ObjectKey("default", "c"), "v", "5", ObjectKey("default", "c"), "uid-c"),
+        ),
+        ObjectKey("default", "d"): (
+            PromiseVolume(ObjectKey("default", "d"), "w", "5", ObjectKey("default", "d"), "uid-d"),
+        ),
+        ObjectKey("default", "e"): (
+            SelectNode(ObjectKey("default", "e"), ObjectKey("default", "e"), "uid-e", "n3"),
+        ),
+    }
+
+
+def test_who_has_all_its_volumes_needs_nothing() -> None:
+    snapshot = cluster_with(make_claim("c", volume="v"), make_volume("v", claim="c")).snapshot()
+    assert VolumeBinding().prepare([(make_pod(volumes=mounts("c")), 0)], snapshot) == {}
+
+
+def test_a_member_is_ready_when_its_claims_are_bound_where_it_is() -> None:
+    cluster = cluster_with(make_class(provisioner="a/b"), make_claim("c"))
+    pod, node = make_pod(volumes=mounts("c")), cluster.state.node("n2")
+    assert node is not None
+    cluster.state.volumes.choose(("default", "c"), Choice("", "n2"))
+    waiting = VolumeBinding().is_ready(pod, node, cluster.snapshot())
+    assert (waiting.verdict, waiting.message) == (Verdict.WAIT, 'volume of claim "c" (class "wait") by a/b')
+    cluster.state.volumes.apply(make_volume("v", zone="b", claim="c"))
+    cluster.state.volumes.apply(make_claim("c", volume="v"))
+    assert VolumeBinding().is_ready(pod, node, cluster.snapshot()).ok
+    cluster.state.volumes.apply(make_volume("v", zone="a", claim="c"))
+    assert VolumeBinding().is_ready(pod, node, cluster.snapshot()).verdict is Verdict.UNSCHEDULABLE
+
+
+def test_a_member_whose_choice_was_taken_back_will_never_be_ready_there() -> None:
+    cluster = cluster_with(make_class(provisioner="a/b"), make_claim("c"))
+    node = cluster.state.node("n1")
+    assert node is not None
+    status = VolumeBinding().is_ready(make_pod(volumes=mounts("c")), node, cluster.snapshot())
+    assert (status.verdict, status.message) == (Verdict.UNSCHEDULABLE, 'claim "c" got no volume on node n1')
+
+
+def test_only_what_could_help_wakes_who_waits() -> None:
+    rejected = Rejected(None, None, (make_pod(volumes=mounts("c")),))
+    helps = next(rule.helps for rule in VolumeBinding().hint_rules() if rule.change is Change.STORAGE_CHANGED)
+    assert helps is not None
+    answers = [
+        helps(rejected, ClusterEvent(Change.STORAGE_CHANGED, storage=found))
+        for found in (
+            make_claim("c"),
+            make_claim("d"),
+            make_volume("v"),
+            make_volume("v", claim="d"),
+            make_class(),
+        )
+    ]
+    assert answers == [Hint.QUEUE, Hint.SKIP, Hint.QUEUE, Hint.SKIP, Hint.QUEUE]
+    stranger = replace(rejected, pods=(make_pod(),))
+    assert helps(stranger, ClusterEvent(Change.STORAGE_CHANGED, storage=make_class())) is Hint.SKIP
+
+
+def test_rows_of_like_nodes_are_asked_about_once() -> None:
+    cluster = cluster_with(make_class(), make_claim("c"), make_volume("v", zone="a"))
+    rows = np.array([2, 0], dtype=np.int32)
+    verdict = VolumeBinding().filter(make_pod(volumes=mounts("c")), cluster.snapshot(), rows)
+    assert verdict.feasible.tolist() == [True, True]

@@ -1,0 +1,54 @@
+"""NodeVolumeLimits."""
+
+from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
+
+from muster.api.meta import ObjectMeta
+from muster.api.storage import CSINode, CSINodeSpec, NodeDriver, NodeResources
+from muster.plugins.volume_limits import EXCEEDED, NodeVolumeLimits
+from muster.testing.builders import ClusterBuilder, make_cluster, make_pod
+from muster.testing.conformance import check_plugin
+
+NAMES = ("a", "b", "c")
+
+
+def cluster_with(limit: int) -> ClusterBuilder:
+    """n1 attaches so many volumes of the driver, n2 says nothing."""
+    cluster = make_cluster().nodes(2)
+    driver = NodeDriver("disk.example.com", NodeResources(limit))
+    cluster.state.volumes.apply(CSINode(ObjectMeta("n1"), CSINodeSpec([driver])))
+    for name in NAMES:
+        cluster.state.volumes.apply(make_claim(name, volume=f"v-{name}"))
+        cluster.state.volumes.apply(make_volume(f"v-{name}", claim=name))
+    return cluster
+
+
+def feasible(cluster: ClusterBuilder, *claims: str) -> list[bool]:
+    snapshot = cluster.snapshot()
+    pod = make_pod(volumes=mounts(*claims))
+    return NodeVolumeLimits().filter(pod, snapshot, snapshot.live_rows()).feasible.tolist()
+
+
+def test_it_keeps_the_contract() -> None:
+    pods = [make_pod("p", volumes=mounts("a")), make_pod("q", volumes=mounts("b"))]
+    check_plugin(NodeVolumeLimits(), pods=pods, snapshots=[cluster_with(1).snapshot()])
+
+
+def test_a_node_attaches_no_more_than_it_can() -> None:
+    cluster = cluster_with(2).running("old", "n1", volumes=mounts("a"))
+    assert feasible(cluster, "b") == [True, True]
+    assert feasible(cluster, "b", "c") == [False, True]
+    snapshot = cluster.snapshot()
+    pod = make_pod(volumes=mounts("b", "c"))
+    reasons = NodeVolumeLimits().filter(pod, snapshot, snapshot.live_rows()).reasons
+    assert [reason.text for reason in reasons] == [EXCEEDED]
+
+
+def test_a_volume_that_is_there_already_counts_once() -> None:
+    assert feasible(cluster_with(1).running("old", "n1", volumes=mounts("a")), "a") == [True, True]
+
+
+def test_volumes_that_are_to_be_made_count_too() -> None:
+    cluster = cluster_with(1).running("old", "n1", volumes=mounts("a"))
+    cluster.state.volumes.apply(make_class(provisioner="disk.example.com"))
+    cluster.state.volumes.apply(make_claim("new"))
+    assert feasible(cluster, "new") == [False, True]

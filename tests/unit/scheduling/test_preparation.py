@@ -1,0 +1,190 @@
+"""Volumes between the decision and the bindings, told as stories."""
+
+from msgspec.structs import replace
+from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
+from tests.unit.scheduling.world import World, key_of
+
+from muster.api.storage import PersistentVolumeClaim
+from muster.framework.ports import (
+    BindPod,
+    PatchPodStatus,
+    Prepare,
+    PrepareFailed,
+    PromiseVolume,
+    SelectNode,
+    StorageGone,
+    StorageSeen,
+)
+from muster.scheduling.conditions import WAITING
+from muster.scheduling.preparations import UNPREPARED_S_MAX
+
+
+def make_world(*, provisioner: str = "example.com/slow") -> World:
+    """Two nodes, a class that waits, and a gang of two of which the first asks for a volume."""
+    world = World().node("n1", cpu=1).node("n2", cpu=1)
+    world.tell(StorageSeen(make_class(provisioner=provisioner))).tell(StorageSeen(make_claim("c")))
+    return world.group("g", 2).pod("g-0", group="g", volumes=mounts("c")).members("g", 1)
+
+
+def writes(world: World) -> list[Prepare]:
+    return [effect for effect in world.effects if isinstance(effect, PromiseVolume | SelectNode)]
+
+
+def selected(world: World) -> str:
+    (write,) = writes(world)
+    assert isinstance(write, SelectNode)
+    return write.node_name
+
+
+def provision(world: World, node_name: str) -> None:
+    """What a provisioner and the volume controller do in the end."""
+    world.tell(StorageSeen(make_claim("c", node=node_name)))
+    world.tell(StorageSeen(make_volume("v", claim="c")))
+    world.tell(StorageSeen(make_claim("c", node=node_name, volume="v")))
+
+
+def test_nobody_is_bound_before_the_volumes_of_the_minimum_are_there() -> None:
+    world = make_world().run(60)
+    assert world.of(BindPod) == []
+    assert selected(world) in ("n1", "n2")
+    provision(world, selected(world))
+    world.run()
+    assert world.bound == {"g-0", "g-1"}
+
+
+def test_the_member_that_waits_says_where_and_the_group_for_what() -> None:
+    world = make_world().run(5)
+    node_name = selected(world)
+    nominated = [(patch.key.name, patch.nominated_node_name) for patch in world.of(PatchPodStatus)]
+    assert ("g-0", node_name) in nominated
+    assert not [name for name, node in nominated if name == "g-1" and node]
+    waiting = world.condition("g", WAITING)
+    assert waiting is not None
+    assert waiting.reason == "Volumes"
+    assert waiting.message == (
+        '1 of 2 members are ready to be bound, the others wait for: volume of claim "c" (class "wait") by '
+        "example.com/slow"
+    )
+
+
+def test_their_room_is_kept_meanwhile() -> None:
+    world = make_world().run(5)
+    world.pod("other").run(60)
+    assert world.bound == set()
+
+
+def test_a_third_member_makes_the_minimum_and_the_slow_one_follows() -> None:
+    world = make_world().node("n3", cpu=1).run(5)
+    node_name = selected(world)
+    world.members("g", 2).run(5)
+    assert world.bound == {"g-1", "g-2"}
+    provision(world, node_name)
+    world.run()
+    assert world.node_of("g-0") == node_name
+
+
+def test_a_provisioner_that_fails_gives_the_room_back_and_the_gang_is_decided_anew() -> None:
+    world = make_world().run(5)
+    node_name = selected(world)
+    world.tell(StorageSeen(make_claim("c", node=node_name)))
+    world.forget_effects().tell(StorageSeen(make_claim("c"))).run()
+    waiting = world.condition("g", WAITING)
+    assert waiting is not None
+    assert "got no volume on node" in (waiting.message or "")
+    world.run(30)
+    assert len(writes(world)) == 1
+    provision(world, selected(world))
+    world.run()
+    assert world.bound == {"g-0", "g-1"}
+
+
+def test_a_volume_that_was_made_pins_its_pod_from_then_on() -> None:
+    world = make_world().node("n3", cpu=1, labels={"zone": "b"}).run(5)
+    world.tell(StorageSeen(make_claim("c", volume="v")))
+    world.tell(StorageSeen(make_volume("v", claim="c", zone="b"))).run(60)
+    assert world.node_of("g-0") == "n3"
+
+
+def test_a_claim_that_is_gone_gives_the_room_back_and_its_successor_is_waited_for() -> None:
+    world = make_world().run(5)
+    world.tell(StorageGone(PersistentVolumeClaim, key_of("c"), "uid-c")).run(30)
+    assert world.bound == set()
+    world.forget_effects().tell(StorageSeen(make_claim("c", uid="another"))).run(30)
+    assert selected(world)
+
+
+def test_a_free_volume_is_promised_to_the_claim() -> None:
+    world = make_world(provisioner="")
+    world.tell(StorageSeen(make_volume("v"))).run()
+    (write,) = writes(world)
+    assert isinstance(write, PromiseVolume)
+    assert (write.volume_name, write.version, write.claim_uid) == ("v", "5", "uid-c")
+    world.tell(StorageSeen(make_volume("v", claim="c"))).tell(StorageSeen(make_claim("c", volume="v"))).run()
+    assert world.bound == {"g-0", "g-1"}
+
+
+def test_a_refused_promise_is_given_up_for_another_volume() -> None:
+    world = make_world(provisioner="")
+    world.tell(StorageSeen(make_volume("v"))).tell(StorageSeen(make_volume("w", size="2Gi"))).run()
+    (write,) = writes(world)
+    taken = make_volume("v", claim="other")
+    world.forget_effects().tell(StorageSeen(taken)).tell(PrepareFailed(write, 409, "changed")).run(30)
+    names = [each.volume_name for each in writes(world) if isinstance(each, PromiseVolume) and each.claim_uid]
+    assert names == ["w"]
+
+
+def test_what_was_written_is_taken_back_when_the_gang_is_given_up() -> None:
+    world = make_world()
+    world.tell(StorageSeen(make_claim("d", storage_class_name="static")))
+    world.tell(StorageSeen(make_class("static"))).tell(
+        StorageSeen(make_volume("v", storage_class_name="static"))
+    )
+    world.change("g-1", lambda pod: replace(pod, spec=replace(pod.spec, volumes=mounts("d")))).run(5)
+    world.forget_effects().tell(StorageGone(PersistentVolumeClaim, key_of("c"), "uid-c"))
+    world.run()
+    (back,) = writes(world)
+    assert isinstance(back, PromiseVolume)
+    assert (back.volume_name, back.claim_uid) == ("v", "")
+
+
+def test_a_member_that_waits_too_long_gives_its_room_back() -> None:
+    world = make_world().run(5)
+    world.forget_effects().run(UNPREPARED_S_MAX)
+    texts = [write.node_name for write in writes(world) if isinstance(write, SelectNode)]
+    assert "" in texts
+
+
+def test_a_deleted_member_is_prepared_no_more_and_its_gang_waits_for_another() -> None:
+    world = make_world().run(5)
+    world.delete("g-0").run(30)
+    assert world.bound == set()
+    world.pod("g-0", group="g").run(30)
+    assert world.bound == {"g-0", "g-1"}
+
+
+def test_a_node_that_goes_meanwhile_is_not_waited_for() -> None:
+    world = make_world().run(5)
+    world.forget_effects().delete_node(selected_before := selected_of(world)).node("n3", cpu=1).run(30)
+    assert selected_before not in [
+        write.node_name for write in writes(world) if isinstance(write, SelectNode)
+    ]
+
+
+def selected_of(world: World) -> str:
+    return world.scheduler.state.volumes.freeze().choices[("default", "c")].node_name
+
+
+def test_gangs_without_volumes_are_bound_at_once_beside_it() -> None:
+    world = make_world().node("n3", cpu=2).run(5)
+    world.group("h", 2).members("h", 0, 1).run()
+    assert world.bound == {"h-0", "h-1"}
+
+
+def test_a_lone_pod_is_bound_when_its_own_volume_is_there() -> None:
+    world = World().node("n1", cpu=1)
+    world.tell(StorageSeen(make_class(provisioner="a/b"))).tell(StorageSeen(make_claim("c")))
+    world.pod("p", volumes=mounts("c")).run(5)
+    assert world.bound == set()
+    provision(world, "n1")
+    world.run()
+    assert world.bound == {"p"}
