@@ -190,9 +190,10 @@ class PackingRule(Protocol):
     name: ClassVar[str]
 
     def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
-        """State the rule for one pod per shape on these rows; None where it looks beyond single nodes.
+        """State the rule for one pod per shape on these rows; None where it cannot be stated.
 
         Shapes: pods [S], rows [K].  It must allow all that the filter allows member by member, in some order.
+        What is about whole domains goes into `rules` (`placement/neighbours.py`).
         """
         ...
 

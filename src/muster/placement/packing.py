@@ -13,7 +13,8 @@ import numpy as np
 from msgspec import Struct
 
 from muster.base.arrays import Bool, Int64
-from muster.placement import parts
+from muster.placement import neighbours, parts
+from muster.placement.neighbours import Rule
 from muster.placement.parts import Part
 
 
@@ -22,6 +23,7 @@ class Packing(Struct, frozen=True):
 
     Members are allowed together on a node where each of them is `feasible` alone if and only if they need no
     more than there is `room`, and no two of them are of shapes in `conflict` (on the diagonal: one at most).
+    `rules` are about whole domains.
 
     Shapes   room [N, Q]; need [S, Q]; conflict [S, S], symmetric; feasible [S, N].
     Units    whatever the rule counts; int64, never floats.
@@ -31,6 +33,7 @@ class Packing(Struct, frozen=True):
     need: Int64
     conflict: Bool
     feasible: Bool
+    rules: tuple[Rule, ...] = ()
 
 
 class Problem(Struct, frozen=True):
@@ -103,6 +106,7 @@ def combine(packings: Sequence[Packing]) -> Packing:
         need=np.concatenate([packing.need for packing in packings], axis=1),
         conflict=np.logical_or.reduce([packing.conflict for packing in packings]),
         feasible=np.logical_and.reduce([packing.feasible for packing in packings]),
+        rules=tuple(rule for packing in packings for rule in packing.rules),
     )
 
 
@@ -143,6 +147,8 @@ def is_placement(problem: Problem, counts: Int64) -> bool:
     np.fill_diagonal(together, (of_shape > 1).any(axis=1))
     if (together & packing.conflict).any():
         return False
+    if not all(neighbours.allows(rule, of_shape) for rule in packing.rules):
+        return False
     return parts.is_placed(problem.root, counts)
 
 
@@ -160,6 +166,8 @@ def is_no_easier(problem: Problem, than: Problem) -> bool:
         bool((new.need == old.need).all())
         and bool((np.maximum(new.room, 0) <= np.maximum(old.room, 0)).all())
         and bool((old.conflict <= new.conflict).all())
+        and len(new.rules) == len(old.rules)
+        and all(map(neighbours.is_equal, new.rules, old.rules))
         and bool((new.feasible <= old.feasible).all())
         and bool((problem.available <= than.available).all())
         and parts.is_no_easier(problem.root, than.root)

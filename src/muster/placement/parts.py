@@ -97,12 +97,18 @@ def _maps(part: Part, than: Part, outer: dict[int, int]) -> bool:
     return all(_maps(one, other, mapped) for one, other in zip(part.parts, than.parts, strict=True))
 
 
-def regions(part: Part, index: int) -> Sequence[Int64]:
-    """The nodes of this domain, those together that no domain of an inner part tells apart, ascending."""
+def regions(part: Part, index: int, labels: Sequence[Int64] = ()) -> Sequence[Int64]:
+    """The nodes of this domain, those together that no domain of an inner part tells apart, ascending.
+
+    Nor does any of the labels [N], numbers from −1 up.
+    """
     nodes = part.domains[index]
     region = np.zeros(len(nodes), dtype=np.int64)
     for domain in _distinct_domains(part, index):
         _, region = np.unique(2 * region + np.isin(nodes, domain), return_inverse=True)
+    for label in labels:
+        above = int(label.max(initial=0)) + 2
+        _, region = np.unique(above * region + label[nodes] + 1, return_inverse=True)
     return [nodes[region == number] for number in range(int(region.max(initial=-1)) + 1)]
 
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from muster.base.arrays import Bool, Float64, Int64
 from muster.placement.kinds import Kind, Placed, kind_of, share_out
+from muster.placement.neighbours import Apart, Rule
 from muster.placement.packing import Packing, Problem, copies_alone
 from muster.placement.parts import regions
 from muster.placement.patterns import NodeClass, find_classes
@@ -86,7 +87,8 @@ class Question:
 
     def __init__(self, problem: Problem, domain: int, *, steps_max: int) -> None:
         rows = _Rows()
-        parts = regions(problem.root, domain)
+        rules = problem.packing.rules
+        parts = regions(problem.root, domain, [rule.domain for rule in rules])
         available = problem.available_of_shape
         classes = find_classes(problem.packing, available, parts, steps_max=steps_max)
         self._supply: _Patterns | _Nodes
@@ -96,6 +98,8 @@ class Question:
             self._supply = _Nodes(rows, problem.packing, available, parts)
         self.is_trusted = self._supply.is_trusted
         self._demand = _Demand(rows, kind_of(problem, problem.root), domain, parts, self._supply.terms)
+        for rule in rules:
+            _add_rule(rows, rule, parts, self._demand.taken, available)
         self.program = rows.program()
 
     def read(self, solution: Int64) -> Placed | None:
@@ -179,6 +183,57 @@ class _Nodes:
         return found
 
 
+# ── rules about domains ──────────────────────────────────────────────────────────────────────────
+
+
+def _add_rule(
+    rows: _Rows, rule: Rule, parts: Sequence[Int64], taken: Mapping[Spot, Sequence[Term]], available: Int64
+) -> None:
+    """Variables: whether a shape is in a domain at all; whether those who need somebody begin there."""
+    regions_of: dict[int, list[int]] = defaultdict(list)
+    for region, nodes in enumerate(parts):
+        if rule.domain[nodes[0]] >= 0:
+            regions_of[int(rule.domain[nodes[0]])].append(region)
+    begun: list[Term] = []
+    for regions_here in regions_of.values():
+        terms = {
+            shape: [term for region in regions_here for term in taken.get((shape, region), ())]
+            for shape in range(len(available))
+        }
+        there = {
+            shape: _presence(rows, found, int(available[shape])) for shape, found in terms.items() if found
+        }
+        if isinstance(rule, Apart):
+            _keep_apart(rows, rule, terms, there)
+        elif not rule.is_helped[parts[regions_here[0]][0]]:
+            begins = rows.variable(float(rule.may_begin))
+            begun.append((begins, 1.0))
+            beginners = [(column, -1.0) for s, column in there.items() if rule.helps[s] and rule.needs[s]]
+            rows.add([(begins, 1.0), *beginners], upper=0.0)
+            helpers = [(column, -1.0) for s, column in there.items() if rule.helps[s] and not rule.needs[s]]
+            for column in (column for s, column in there.items() if rule.needs[s]):
+                rows.add([(column, 1.0), (begins, -1.0), *helpers], upper=0.0)
+    rows.add(begun, upper=1.0)
+
+
+def _presence(rows: _Rows, terms: Sequence[Term], most: int) -> int:
+    """A variable that is 1 where these members are any, else 0."""
+    there = rows.variable(1)
+    rows.add([*terms, (there, -float(most))], upper=0.0)
+    rows.add([*((column, -value) for column, value in terms), (there, 1.0)], upper=0.0)
+    return there
+
+
+def _keep_apart(
+    rows: _Rows, rule: Apart, terms: Mapping[int, Sequence[Term]], there: Mapping[int, int]
+) -> None:
+    for one, other in np.argwhere(np.triu(rule.conflict)).tolist():
+        if one == other:
+            rows.add(terms[one], upper=1.0)
+        elif one in there and other in there:
+            rows.add([(there[one], 1.0), (there[other], 1.0)], upper=1.0)
+
+
 # ── demand ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -217,12 +272,12 @@ class _Demand:
         self._rows = rows
         self._parts = parts
         self._supply = supply
-        self._taken: dict[Spot, list[Term]] = defaultdict(list)
+        self.taken: dict[Spot, list[Term]] = defaultdict(list)
         self._root = _Level(root)
         site = self._settle(self._root, domain, most=1)
         rows.add([(site.groups, 1.0)], lower=1.0)
         self._descend(self._root, most=1)
-        for spot, terms in self._taken.items():
+        for spot, terms in self.taken.items():
             rows.add([*terms, *((column, -value) for column, value in supply[spot])], upper=0.0)
 
     def _descend(self, level: _Level, most: int) -> None:
@@ -261,7 +316,7 @@ class _Demand:
                 if (shape, region) in self._supply
             }
             for region, column in columns.items():
-                self._taken[shape, region].append((column, 1.0))
+                self.taken[shape, region].append((column, 1.0))
             terms = [(column, 1.0) for column in columns.values()]
             self._rows.add([*terms, (groups, -float(available))], upper=0.0)
             members.append(tuple(columns.items()))

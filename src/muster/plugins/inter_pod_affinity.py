@@ -27,6 +27,7 @@ from muster.cluster.pod_rules import (
 from muster.cluster.snapshot import PodMove, Snapshot
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.points import ANY_ROW, NodeReason, NodeVerdict
+from muster.placement.neighbours import Apart, Near, Rule
 from muster.placement.packing import Packing, no_rule
 
 _HARD_WEIGHT = 1  # a required affinity of a placed pod draws those it is about, as in stock
@@ -103,20 +104,32 @@ class InterPodAffinity:
         return np.array(sorted(changed), dtype=np.int32)
 
     def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
-        """Members that keep away from each other node by node; whoever needs others near, or minds whole
-        domains, is beyond what can be stated.
-        """
-        conflict = np.zeros((len(pods), len(pods)), dtype=np.bool_)
+        """Members that keep away from each other, by node or by domain, and members that need others near."""
+        feasible = np.ones((len(pods), len(rows)), dtype=np.bool_)
+        conflicts: dict[str, Bool] = {}
         for index, pod in enumerate(pods):
+            rules = rules_of(pod)
+            standing = _standing(pod, rules, snapshot)
+            for term in rules.near:
+                feasible[index] &= snapshot.labels.column(term.topology_key).ids[rows] >= 0
+            for amounts in (standing.apart, standing.against):
+                feasible[index] &= ~_in_domains(amounts, snapshot, rows)
             for other, placed in enumerate(pods):
-                for effect in _effects(pod, rules_of(pod), placed, snapshot.namespaces):
-                    if effect.kind == _PULL:
-                        continue
-                    if effect.kind == _NEAR or not _are_single_nodes(effect.topology_key, snapshot, rows):
-                        return None
-                    conflict[index, other] = conflict[other, index] = True
-        feasible = np.array([self.filter(pod, snapshot, rows).feasible for pod in pods])
-        return replace(no_rule(len(pods), len(rows)), conflict=conflict, feasible=feasible)
+                for effect in _effects(pod, rules, placed, snapshot.namespaces):
+                    if effect.kind in (_APART, _AGAINST):
+                        conflict = conflicts.setdefault(
+                            effect.topology_key, np.zeros((len(pods), len(pods)), dtype=np.bool_)
+                        )
+                        conflict[index, other] = conflict[other, index] = True
+        by_node = np.zeros((len(pods), len(pods)), dtype=np.bool_)
+        found: list[Rule] = []
+        for key, conflict in conflicts.items():
+            if _are_single_nodes(key, snapshot, rows):
+                by_node |= conflict
+            else:
+                found.append(Apart(_domains_at(key, snapshot, rows), conflict))
+        found += _near_rules(pods, snapshot, rows)
+        return replace(no_rule(len(pods), len(rows)), conflict=by_node, feasible=feasible, rules=tuple(found))
 
     def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
         """50 where nothing is preferred; 90 with one pod of the heaviest preference, 10 with one to avoid."""
@@ -171,6 +184,35 @@ def _in_domains(amounts: _Amounts, snapshot: Snapshot, rows: Int32) -> Bool:
         column = snapshot.labels.column(key)
         found |= column.totals(counted)[column.ids[rows]] > 0
     return found
+
+
+def _near_rules(pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Iterator[Near]:
+    """For each required affinity of some of these pods, and each of its keys, who needs and who helps."""
+    wanted = [rules_of(pod).near for pod in pods]
+    for index, near in enumerate(wanted):
+        if not near or near in wanted[:index]:
+            continue
+        rules = rules_of(pods[index])
+        standing = _standing(pods[index], rules, snapshot)
+        totals = {
+            term.topology_key: snapshot.labels.column(term.topology_key).totals(standing.near)
+            for term in near
+        }
+        for key, total in totals.items():
+            yield Near(
+                domain=_domains_at(key, snapshot, rows),
+                needs=np.array([other == near for other in wanted], dtype=np.bool_),
+                helps=np.array(
+                    [_meets_affinity(pod, rules, snapshot.namespaces) for pod in pods], dtype=np.bool_
+                ),
+                is_helped=total[snapshot.labels.column(key).ids[rows]] > 0,
+                may_begin=not any(each.any() for each in totals.values()),
+            )
+
+
+def _domains_at(key: str, snapshot: Snapshot, rows: Int32) -> Int64:
+    """[K] ids of the domains of these rows, −1 without the label."""
+    return np.maximum(snapshot.labels.column(key).ids[rows], -1).astype(np.int64)
 
 
 def _are_single_nodes(key: str, snapshot: Snapshot, rows: Int32) -> bool:

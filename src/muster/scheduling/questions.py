@@ -17,6 +17,7 @@ from muster.framework.points import PlacementTotals
 from muster.framework.runner import Runner
 from muster.framework.status import Status
 from muster.placement.domains import Placements
+from muster.placement.neighbours import Near
 from muster.placement.packing import Problem
 from muster.placement.parts import Part
 from muster.placement.shapes import ShapeKey
@@ -47,8 +48,13 @@ def find_question(cast: Cast, snapshot: Snapshot, runner: Runner) -> Question | 
         return None
     lots = tuple(lot for leaf in cast.leaves() for lot in _lots(leaf, snapshot, runner))
     shapes = tuple(dict.fromkeys(each.lot.shape for each in lots))
-    if not shapes or not (cast.is_composite or _is_worth_asking(cast, lots, shapes)):
+    if not shapes or not (cast.is_composite or _is_worth_asking(cast, lots)):
         return None
+    pods = {each.lot.shape: each.members[0].pod for each in lots}
+    if len(shapes) == 1 and not cast.is_composite:
+        (pod,) = pods.values()
+        if runner.can_count(pod, snapshot, snapshot.live_rows()):
+            return None
     if len(shapes) > SHAPES_MAX:
         return f"gave up the search for a placement: members of {len(shapes)} shapes, more than {SHAPES_MAX}"
     pinned = pinned_members(cast, snapshot)
@@ -61,9 +67,11 @@ def find_question(cast: Cast, snapshot: Snapshot, runner: Runner) -> Question | 
         return None
     if isinstance(root, str):
         return root
-    pods = {each.lot.shape: each.members[0].pod for each in lots}
     packing, is_exact = runner.packing([pods[shape] for shape in shapes], snapshot, rows)
-    if cast.is_composite and len(shapes) == 1 and is_exact and _is_simple(cast, root, snapshot, runner):
+    is_exact = is_exact and not any(
+        isinstance(rule, Near) for rule in packing.rules
+    )  # the order of those matters
+    if len(shapes) == 1 and is_exact and not packing.rules and _is_simple(cast, root, snapshot, runner):
         return None
     problem = Problem(
         packing=packing,
@@ -84,12 +92,9 @@ def find_question(cast: Cast, snapshot: Snapshot, runner: Runner) -> Question | 
     )
 
 
-def _is_worth_asking(cast: Cast, lots: Sequence[_Alike], shapes: Sequence[ShapeKey]) -> bool:
-    """Whether the order of a pod group's members can matter, and there are enough of them.
-
-    Members of one shape, and a single member that is missing, are placed wherever that is possible.
-    """
-    return len(shapes) > 1 and 2 <= cast.missing_count <= sum(len(each.members) for each in lots)
+def _is_worth_asking(cast: Cast, lots: Sequence[_Alike]) -> bool:
+    """Whether a pod group has enough members; a single one that is missing is placed wherever it can be."""
+    return 2 <= cast.missing_count <= sum(len(each.members) for each in lots)
 
 
 def _is_simple(cast: Cast, root: Part, snapshot: Snapshot, runner: Runner) -> bool:

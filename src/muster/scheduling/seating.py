@@ -21,6 +21,7 @@ from muster.scheduling.searches import Lot, Question
 from muster.scheduling.tree import TreeTrial
 
 ORDERS_MAX = 24
+FIRSTS_MAX = 24
 
 Seats = dict[Lot, list[tuple[Member, int]]]
 
@@ -30,8 +31,10 @@ def seat(question: Question, counts: Int64, cast: Cast, snapshot: Snapshot, runn
     if not is_placement(question.problem, counts):
         return None
     board = Board(snapshot.fork())
-    place = _place_at_once if question.problem.is_exact else _place_one_by_one
-    placed = place(question, counts, board.fork, runner)
+    if question.problem.is_exact:
+        placed: Seats | None = _place_at_once(question, counts, board.fork)
+    else:
+        board, placed = _place_in_turn(question, counts, snapshot, runner)
     if placed is None:
         return None
     leaves = {leaf.group.key: leaf for leaf in cast.leaves() if leaf.group is not None}
@@ -43,7 +46,7 @@ def seat(question: Question, counts: Int64, cast: Cast, snapshot: Snapshot, runn
     return outcome if outcome.ok else None
 
 
-def _place_at_once(question: Question, counts: Int64, fork: Snapshot, runner: Runner) -> Seats | None:
+def _place_at_once(question: Question, counts: Int64, fork: Snapshot) -> Seats:
     """The integers are all there is to check."""
     placed: Seats = {}
     for lot, members, here in zip(question.lots, question.members, counts, strict=True):
@@ -54,12 +57,29 @@ def _place_at_once(question: Question, counts: Int64, fork: Snapshot, runner: Ru
     return placed
 
 
-def _place_one_by_one(question: Question, counts: Int64, fork: Snapshot, runner: Runner) -> Seats | None:
-    """Ask the filters about each member; one that is refused is asked again after the others are there."""
+def _place_in_turn(
+    question: Question, counts: Int64, snapshot: Snapshot, runner: Runner
+) -> tuple[Board, Seats | None]:
+    """Place one after the other; who is first may matter, so one of every lot and node is tried as that."""
     to_place: list[tuple[Lot, Member, int]] = []
     for lot, members, here in zip(question.lots, question.members, counts, strict=True):
         rows = np.repeat(question.rows, here).tolist()
         to_place += [(lot, member, row) for member, row in zip(members, rows, strict=False)]
+    firsts = {(lot, row): index for index, (lot, _, row) in reversed(list(enumerate(to_place)))}
+    board, placed = Board(snapshot.fork()), None
+    for index in islice(sorted(firsts.values()), FIRSTS_MAX):
+        board = Board(snapshot.fork())
+        turns = [to_place[index], *to_place[:index], *to_place[index + 1 :]]
+        placed = _place_one_by_one(question, turns, board.fork, runner)
+        if placed is not None:
+            break
+    return board, placed
+
+
+def _place_one_by_one(
+    question: Question, to_place: Sequence[tuple[Lot, Member, int]], fork: Snapshot, runner: Runner
+) -> Seats | None:
+    """Ask the filters about each member; one that is refused is asked again after the others are there."""
     placed: Seats = {lot: [] for lot in question.lots}
     while to_place:
         refused = []

@@ -40,6 +40,7 @@ from muster.framework.points import (
 from muster.framework.status import Status
 from muster.placement.capacity import UNLIMITED
 from muster.placement.domains import Placements
+from muster.placement.neighbours import at
 from muster.placement.packing import Packing, group_problem, is_placement
 from muster.placement.shapes import shape_key
 from muster.testing.builders import make_cluster, make_gang, make_group, make_node, make_pod
@@ -369,7 +370,8 @@ def _check_packing(plugin: PackingRule, judge: Filter, pod: Pod, snapshot: Snaps
 def _allows(packing: Packing, index: int, chosen: Sequence[int]) -> bool:
     """Whether the packing lets members of these shapes share the node."""
     node = slice(index, index + 1)
-    here = Packing(packing.room[node], packing.need, packing.conflict, packing.feasible[:, node])
+    rules = tuple(at(rule, np.array([index])) for rule in packing.rules)
+    here = Packing(packing.room[node], packing.need, packing.conflict, packing.feasible[:, node], rules)
     counts = np.array([[chosen.count(0)], [chosen.count(1)]], dtype=np.int64)
     problem = group_problem(
         here, counts[:, 0], needed=len(chosen), domains=(np.zeros(1, dtype=np.int64),), is_exact=True

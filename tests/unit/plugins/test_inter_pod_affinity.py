@@ -26,6 +26,7 @@ from muster.cluster.snapshot import Snapshot
 from muster.cluster.state import ClusterState
 from muster.framework.events import Change, ClusterEvent, Hint, Rejected
 from muster.framework.runner import Runner, Weighted
+from muster.placement.neighbours import Apart, Near
 from muster.plugins.inter_pod_affinity import InterPodAffinity
 from muster.plugins.priority_sort import PrioritySort
 from muster.testing.builders import make_cluster, make_gang, make_node, make_pod
@@ -296,12 +297,30 @@ def test_members_that_keep_away_from_each_other_on_nodes_exclude_each_other() ->
     assert packing.conflict.tolist() == [[False, True], [True, False]]
 
 
-def test_rules_over_whole_domains_and_needs_of_members_cannot_be_stated() -> None:
-    snapshot = make_cluster().nodes(2, labels={ZONE: "z"}).snapshot()
-    mate = make_pod("a", labels={"app": "x"})
-    for affinity in (apart(term(ZONE)), near(term(HOST))):
-        pods = [mate, make_pod("b", affinity=affinity)]
-        assert InterPodAffinity().packing(pods, snapshot, snapshot.live_rows()) is None
+def test_members_that_keep_away_from_each_other_in_a_zone_do_so_in_the_whole_zone() -> None:
+    snapshot = make_cluster().nodes(2, labels={ZONE: "z"}).node().snapshot()
+    pods = [make_pod("a", labels={"app": "x"}), make_pod("b", affinity=apart(term(ZONE)))]
+    packing = InterPodAffinity().packing(pods, snapshot, snapshot.live_rows())
+    assert packing is not None
+    assert not packing.conflict.any()
+    (rule,) = packing.rules
+    assert isinstance(rule, Apart)
+    assert rule.domain.tolist() == [0, 0, -1]
+    assert rule.conflict.tolist() == [[False, True], [True, False]]
+
+
+def test_who_needs_whom_is_stated_and_only_where_the_label_is() -> None:
+    cluster = make_cluster().nodes(1, labels={ZONE: "y"}).nodes(1, labels={ZONE: "z"}).node()
+    snapshot = cluster.running("old", "n1", labels={"app": "x"}).snapshot()
+    pods = [make_pod("a", labels={"app": "x"}), make_pod("b", affinity=near(term(ZONE)))]
+    packing = InterPodAffinity().packing(pods, snapshot, snapshot.live_rows())
+    assert packing is not None
+    assert packing.feasible.tolist() == [[True, True, True], [True, True, False]]
+    (rule,) = packing.rules
+    assert isinstance(rule, Near)
+    assert (rule.needs.tolist(), rule.helps.tolist()) == ([False, True], [True, False])
+    assert sorted(rule.is_helped.tolist()) == [False, False, True]
+    assert not rule.may_begin
 
 
 def test_one_preferred_pod_of_the_heaviest_weight_scores_90_and_one_to_avoid_10() -> None:

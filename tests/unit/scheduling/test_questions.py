@@ -200,7 +200,7 @@ def some_leaf(draw: st.DrawFn) -> Leaf:
     return Leaf(draw(st.integers(1, len(cpus))), tuple(cpus), draw(keys))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     nodes=st.lists(
         st.tuples(st.integers(1, 4), st.sampled_from(["y", "z"]), st.sampled_from(["r", "s"])),

@@ -1,0 +1,92 @@
+"""Rules about whole domains of nodes: who keeps away from whom there, and who needs whom.
+
+A `Packing` carries them beside what single nodes take; they speak of the members that are placed in the end,
+whatever the order.  Next: `packing.py`, which checks them, and `program.py`, which states them to the solver.
+Axes: S shapes, N nodes, V domains of a rule.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from muster.base.arrays import Bool, Int64
+
+
+class Apart(Struct, frozen=True):
+    """Shapes that exclude each other in a whole domain (on the diagonal: one member at most).
+
+    Shapes   domain [N], ids of V, −1 where the rule does not apply; conflict [S, S], symmetric.
+    """
+
+    domain: Int64
+    conflict: Bool
+
+
+class Near(Struct, frozen=True):
+    """Shapes that need somebody in their domain: one who is there already, or a member of another shape.
+
+    Shapes   domain [N], ids of V; needs, helps [S]; is_helped [N]: the domain has somebody already.
+    In one domain, and only if `may_begin` (nobody who would do is anywhere), one that both needs and helps
+    may be the first.  Shapes that need the same stand in one rule: they do not help each other to begin.
+    """
+
+    domain: Int64
+    needs: Bool
+    helps: Bool
+    is_helped: Bool
+    may_begin: bool
+
+
+Rule = Apart | Near
+
+
+def domains_of(rule: Rule) -> Iterator[Int64]:
+    """The nodes of each domain of the rule."""
+    ids = rule.domain
+    return (np.flatnonzero(ids == domain) for domain in np.unique(ids[ids >= 0]))
+
+
+def allows(rule: Rule, counts: Int64) -> bool:
+    """Tell whether members of each shape on each node, counts [S, N], keep the rule."""
+    begun = 0
+    for nodes in domains_of(rule):
+        here = counts[:, nodes].sum(axis=1)
+        if isinstance(rule, Apart):
+            together = np.outer(here > 0, here > 0)
+            np.fill_diagonal(together, here > 1)
+            if (together & rule.conflict).any():
+                return False
+        elif (here[rule.needs] > 0).any() and not rule.is_helped[nodes[0]]:
+            if (here[rule.helps & ~rule.needs] > 0).any():
+                continue
+            begun += 1
+            if not (here[rule.helps & rule.needs] > 0).any():
+                return False
+    return not begun or (isinstance(rule, Near) and rule.may_begin and begun == 1)
+
+
+def at(rule: Rule, nodes: Int64) -> Rule:
+    """The rule for these nodes only."""
+    if isinstance(rule, Apart):
+        return replace(rule, domain=rule.domain[nodes])
+    return replace(rule, domain=rule.domain[nodes], is_helped=rule.is_helped[nodes])
+
+
+def is_equal(one: Rule, other: Rule) -> bool:
+    """Whether both say the same."""
+    if isinstance(one, Apart) or isinstance(other, Apart):
+        return (
+            isinstance(one, Apart)
+            and isinstance(other, Apart)
+            and np.array_equal(one.domain, other.domain)
+            and np.array_equal(one.conflict, other.conflict)
+        )
+    return (
+        one.may_begin == other.may_begin
+        and np.array_equal(one.domain, other.domain)
+        and np.array_equal(one.needs, other.needs)
+        and np.array_equal(one.helps, other.helps)
+        and np.array_equal(one.is_helped, other.is_helped)
+    )
