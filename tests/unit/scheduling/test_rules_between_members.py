@@ -58,9 +58,7 @@ def domain(nodes: list[Node], index: int, key: str) -> str:
     return f"n{index}" if key == "host" else nodes[index].zone
 
 
-def may_be(
-    nodes: list[Node], kinds: list[Kind], there: list[tuple[Kind, int]], kind: Kind, node: int
-) -> bool:
+def may_be(nodes: list[Node], there: list[tuple[Kind, int]], kind: Kind, node: int) -> bool:
     """The rules of Kubernetes for one member more, read one by one."""
     if sum(other.cpu for other, index in there if index == node) + kind.cpu > nodes[node].cpu:
         return False
