@@ -222,21 +222,48 @@ class Snapshot:
 
     def remove(self, pod: Pod, row: int) -> None:
         """Count `pod` as gone from `row` of this fork.  Raises ValueError if it is not there."""
+        self.remove_each((pod,), np.array([row], dtype=np.int32), self.request_of(pod)[np.newaxis])
+
+    def place_each(self, pods: Sequence[Pod], rows: Int32, requests: Int64) -> None:
+        """Place unlike pods at once.  Shapes: rows [len(pods)]; requests [len(pods), R], what each takes."""
         self._check_fork()
-        there = self.pods_on(row)
-        left = tuple(other for other in there if not _is_same(other, pod))
-        if len(left) == len(there):
-            raise ValueError(f"pod {pod.metadata.namespace}/{pod.metadata.name} is not on row {row}")
-        self._moves.append(PodMove(pod, row, -1))
-        self._pods_left[row] = left
-        self._pods_here.pop(row, None)
-        if (self.requested[row] == INT64_MAX).any():  # what was lost to saturation cannot be subtracted back
+        touched = np.unique(rows)
+        limit = INT64_MAX // (2 * len(pods) + 2)  # below it no sum of them can leave the range
+        if max(self.requested[touched].max(initial=0), requests.max(initial=0)) < limit:
+            np.add.at(self.requested, rows, requests)
+        else:
+            for row, request in zip(rows.tolist(), requests, strict=True):
+                self.requested[row] = add_saturating(self.requested[row], request)
+        for pod, row in zip(pods, rows.tolist(), strict=True):
+            self._remember(pod, row, host_ports(pod))
+
+    def remove_each(self, pods: Sequence[Pod], rows: Int32, requests: Int64) -> None:
+        """Remove pods at once; shapes as in `place_each`.  Raises ValueError if one is not there."""
+        self._check_fork()
+        gone: dict[int, set[tuple[str, str]]] = {}
+        for pod, row in zip(pods, rows.tolist(), strict=True):
+            gone.setdefault(row, set()).add((pod.metadata.namespace, pod.metadata.name))
+        touched = np.array(list(gone), dtype=np.int32)
+        is_saturated = (self.requested[touched] == INT64_MAX).any(axis=1)
+        for row, names in gone.items():
+            self._drop(row, names)
+        self._moves += [PodMove(pod, row, -1) for pod, row in zip(pods, rows.tolist(), strict=True)]
+        np.subtract.at(self.requested, rows, requests)
+        for row in touched[is_saturated].tolist():  # what was lost to saturation cannot be subtracted back
             total = self.axis.row({})
-            for other in left:
+            for other in self.pods_on(row):
                 total = add_saturating(total, self.request_of(other))
             self.requested[row] = total
-        else:
-            self.requested[row] -= self.request_of(pod)
+
+    def _drop(self, row: int, names: set[tuple[str, str]]) -> None:
+        """Take pods of these names off the lists of a row, and their host ports with them."""
+        there = self.pods_on(row)
+        left = tuple(pod for pod in there if (pod.metadata.namespace, pod.metadata.name) not in names)
+        if len(left) + len(names) != len(there):
+            missing = names - {(pod.metadata.namespace, pod.metadata.name) for pod in there}
+            raise ValueError(f"pod {'/'.join(min(missing))} is not on row {row}")
+        self._pods_left[row] = left
+        self._pods_here.pop(row, None)
         if self.host_ports_on(row):
             self._ports_by_row = {key: ports for key, ports in self._ports_by_row.items() if key != row}
             self._ports_here.pop(row, None)
@@ -255,7 +282,3 @@ class Snapshot:
         self._pods_here[row] = (*self._pods_here.get(row, ()), pod)
         if ports:
             self._ports_here[row] = self._ports_here.get(row, ()) + ports
-
-
-def _is_same(one: Pod, other: Pod) -> bool:
-    return one.metadata.name == other.metadata.name and one.metadata.namespace == other.metadata.namespace

@@ -168,7 +168,8 @@ class Capacity(Protocol):
     """A filter that can also say how many copies of a member each row takes (the fast path of large gangs).
 
     The cycle uses it only where every filter of the profile either serves this point or does not change
-    with assignments (`rows_changed` gives no rows).
+    with assignments (`rows_changed` gives no rows).  A pod that comes or goes must change the count of its
+    own row only.
     """
 
     name: ClassVar[str]

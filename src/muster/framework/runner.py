@@ -43,8 +43,10 @@ from muster.framework.points import (
 )
 from muster.framework.ports import Prepare
 from muster.framework.status import Status, Verdict
+from muster.placement.assignment import fill
 from muster.placement.domains import Placements, intersect, one_placement
 from muster.placement.packing import Packing, combine, no_rule
+from muster.placement.steering import Steer
 
 Stopwatch = Callable[[], float]
 Point = TypeVar("Point")
@@ -108,6 +110,7 @@ class Runner:
         self._scores = [
             (weighted.plugin, weighted.weight) for weighted in plugins if isinstance(weighted.plugin, Score)
         ]
+        self._steer: Steer | None = None
         self._heeds_labels = any(getattr(plugin, "reads_selected_labels", False) for plugin in everything)
         self._feasible = _serving(PlacementFeasible, everything)  # type: ignore[type-abstract]
         self._generators = _serving(PlacementGenerator, everything)  # type: ignore[type-abstract]
@@ -267,12 +270,39 @@ class Runner:
         """Whether some plugin may make room for what finds none."""
         return bool(self._post_filters)
 
-    def steered(self, score: Score) -> "Runner":
-        """The same plugins with this score alone, and members placed one by one."""
+    def lay(
+        self, pod: Pod, snapshot: Snapshot, rows: Int32, fits: Int64, score: Float64, count: int
+    ) -> Int64:
+        """Spread so many copies over the rows they fit on, the best full before the next is begun.
+
+        Shapes   rows, fits, score [K]; returns [≤ count] an index into them per copy.
+        """
+        if self._steer is not None:
+            return self._steer.lay(pod, snapshot, rows, fits, score, count)
+        return fill(fits, score, count)
+
+    def steered(self, steer: Steer) -> "Runner":
+        """The same filters, with this way of scoring alone."""
         steered = copy(self)
-        steered._scores = [(score, 1.0)]
-        steered._capacities = []
+        steered._scores = [(steer, 1.0)]
+        steered._steer = steer
         return steered
+
+    def counts_only(self, others: Sequence[Pod], pod: Pod, snapshot: Snapshot) -> bool:
+        """Whether these, wherever they come or go, matter to `pod` by the room of their own row alone.
+
+        That is so when no filter but those that count copies changes its mind about `pod` on their account.
+        """
+        counting = self.counting
+        for plugin in self.filters:
+            if plugin.name in counting or getattr(plugin, "reads_pods", True) is False:
+                continue
+            with _blamed(plugin.name, "rows_changed", pod.metadata.name):
+                for other in others:
+                    changed = plugin.rows_changed(other, ANY_ROW, pod, snapshot)
+                    if changed is None or changed.size:
+                        return False
+        return True
 
     @property
     def reads_metadata(self) -> bool:

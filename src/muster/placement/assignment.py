@@ -42,6 +42,12 @@ class Judge(Protocol):
 
     def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64 | None: ...
 
+    def lay(
+        self, pod: Pod, snapshot: Snapshot, rows: Int32, fits: Int64, score: Float64, count: int
+    ) -> Int64:
+        """Spread like members over the rows they fit on; `fill` is the usual way."""
+        ...
+
 
 class _Shape:
     """What is known of one shape: mask and score per row, and the assignments not yet looked at."""
@@ -86,7 +92,8 @@ class Assigner:
         fits = self._judge.capacity(pods[0], self.fork, self._rows)
         if fits is None:
             return np.array([_or_unplaced(self.assign_one(pod, shape)) for pod in pods], dtype=np.int32)
-        chosen = self._rows[fill(np.where(known.feasible, fits, 0), known.score, len(pods))]
+        fits = np.where(known.feasible, fits, 0)
+        chosen = self._rows[self._judge.lay(pods[0], self.fork, self._rows, fits, known.score, len(pods))]
         placed = tuple(pods[: len(chosen)])
         self.fork.place_many(placed, chosen)
         self._tell(pods[0], np.unique(chosen).tolist())

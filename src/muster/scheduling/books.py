@@ -25,7 +25,7 @@ from muster.scheduling.queue import Queue, QueueTimes
 from muster.scheduling.reasons import Explanations
 from muster.scheduling.searches import Searches
 from muster.scheduling.speech import Speech
-from muster.scheduling.units import Victim
+from muster.scheduling.units import Units, Victim
 
 
 class Books:
@@ -47,6 +47,7 @@ class Books:
         self.searches = Searches()
         self.nominations = Nominations()
         self.preparations = Preparations()
+        self.units = Units(self.members)
         self.victims: dict[str, Victim] = {}  # by uid: asked to leave, and not gone yet
         self.told_when_done: dict[str, RecordEvent] = {}  # by uid of a victim: said when its eviction is done
         self.budgets: dict[ObjectKey, Budget] = {}

@@ -56,7 +56,7 @@ def run_cycle(books: Books, now_s: float) -> list[Effect]:
     effects = bind(books, decision.placements, entry.attempts, now_s)
     if decision.reason:
         rescued = make_room(books, entry.key, cast, decision, snapshot, now_s)
-        said = _explain(books, entry, cast, waiting, decision, snapshot, now_s)
+        said = _explain(books, entry, cast, waiting, decision, snapshot, now_s, rescued.is_underway)
         effects += _refuse(books, entry, cast, waiting, decision, said, rescued.text, now_s)
         effects += rescued.effects
     else:
@@ -185,8 +185,9 @@ def _explain(
     decision: Attempt,
     snapshot: Snapshot,
     now_s: float,
+    is_rescued: bool,
 ) -> _Said:
-    """Say what is short and the nearest fit.
+    """Say what is short and the nearest fit (not where room is being made: who has to end is known then).
 
     The search for it is the costly part of a failed attempt.  It is made again when something else is short;
     when only others have come or gone, after ten seconds at the earliest.
@@ -198,6 +199,8 @@ def _explain(
         return _Said(decision.message, (), now_s)
     if cast.group is None:
         return _Said(decision.shortfalls[0].text, (), now_s)
+    if is_rescued:
+        return _Said(decision.message, (), now_s)
     texts = tuple(shortfall.text for shortfall in decision.shortfalls)
     short_of = (decision.message, texts, books.members.holders_version)
     before = entry.refusal

@@ -33,6 +33,7 @@ class Biased:
         self.filter = runner.filter
         self.rows_changed = runner.rows_changed
         self.capacity = runner.capacity
+        self.lay = runner.lay
 
     def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
         """Scores with the bias on top."""

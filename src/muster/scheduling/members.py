@@ -14,6 +14,8 @@ from muster.api.times import parse_seconds
 from muster.framework.groups import Group, GroupKey, ObjectKey, PodKey
 from muster.placement.shapes import ShapeKey, shape_key
 
+CHANGED_MIN = 1024  # so many changes are remembered though there are fewer entities
+
 
 class EntityKey(NamedTuple):
     """What the queue holds: a root group or a lone pod."""
@@ -210,6 +212,7 @@ class Members:
         self._arrivals = 0
         self.holders_version = 0  # raised when an entity begins or ends to take room
         self.placed_version = 0  # raised with every member that begins or ends to take room
+        self._changed: set[EntityKey] | None = set()  # since last asked; None: too many to count
 
     def find(self, key: PodKey) -> Member | None:
         """The pod of this name."""
@@ -246,6 +249,17 @@ class Members:
     def casts(self) -> Mapping[EntityKey, Cast]:
         """Everything known; not to be changed."""
         return self._casts
+
+    def take_changed(self) -> set[EntityKey] | None:
+        """Entities of which a placed member or the group object has changed since last asked; None: any."""
+        changed, self._changed = self._changed, set()
+        return changed
+
+    def _note(self, entity: EntityKey) -> None:
+        if self._changed is not None:
+            self._changed.add(entity)
+            if len(self._changed) > len(self._casts) + CHANGED_MIN:
+                self._changed = None
 
     def see_pod(self, pod: Pod, group: GroupKey | None) -> Seen:
         """Take note of a pod as it is now.
@@ -300,6 +314,7 @@ class Members:
         if cast is None:
             cast = self._casts[entity] = Cast(is_composite=group.is_composite)
         before, cast.group = cast.group, group
+        self._note(entity)
         parent = composite_entity(group.parent) if group.parent is not None else None
         if parent != cast.parent:
             self._unlink(entity, cast)
@@ -315,6 +330,7 @@ class Members:
         if cast is None:
             return None
         before, cast.group = cast.group, None
+        self._note(entity)
         self._unlink(entity, cast)
         self._drop_if_empty(entity, cast)
         return before
@@ -359,7 +375,7 @@ class Members:
         cast.stages[member.stage][member.key] = member
         cast.version += 1
         self.holders_version += cast.is_holding != was_holding
-        self.placed_version += member.stage in (Stage.BOUND, Stage.ASSUMED)
+        self._count_placed(member)
 
     def _exit(self, member: Member) -> None:
         entity = member.entity
@@ -368,8 +384,13 @@ class Members:
         del cast.stages[member.stage][member.key]
         cast.version += 1
         self.holders_version += cast.is_holding != was_holding
-        self.placed_version += member.stage in (Stage.BOUND, Stage.ASSUMED)
+        self._count_placed(member)
         self._drop_if_empty(entity, cast)
+
+    def _count_placed(self, member: Member) -> None:
+        if member.stage in (Stage.BOUND, Stage.ASSUMED):
+            self.placed_version += 1
+            self._note(member.entity)
 
     def _drop_if_empty(self, entity: EntityKey, cast: Cast) -> None:
         if cast.is_empty:

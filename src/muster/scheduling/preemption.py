@@ -7,14 +7,14 @@ is seen as that of any pod, and wakes the preemptor.  Next: `nominations.py`.
 """
 
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from muster.api.core import Pod
 from muster.api.meta import Condition
 from muster.api.times import format_seconds
-from muster.base.arrays import Float64, Int32
+from muster.base.arrays import Int32
 from muster.base.errors import PluginError
 from muster.cluster.budgets import Budget
 from muster.cluster.snapshot import Snapshot
@@ -24,7 +24,8 @@ from muster.framework.points import Preemptor
 from muster.framework.ports import Effect, EvictDone, EvictFailed, EvictPod, ObjectReference, RecordEvent
 from muster.framework.runner import Runner
 from muster.framework.status import Status
-from muster.placement.eviction import Eviction, Steer, Trial, Try
+from muster.placement.eviction import Eviction, Trial, Try
+from muster.placement.steering import Steer
 from muster.scheduling.attempt import UNSCHEDULABLE, Attempt, attempt, conclude
 from muster.scheduling.binding import refuse_group
 from muster.scheduling.books import Books
@@ -36,7 +37,7 @@ from muster.scheduling.queue import Place
 from muster.scheduling.review import priority_of
 from muster.scheduling.searches import Question
 from muster.scheduling.seating import try_other_orders
-from muster.scheduling.units import Victim, find_weaker, is_overdue
+from muster.scheduling.units import Victim, is_overdue
 
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTED = "PreemptionByScheduler"
@@ -50,22 +51,14 @@ _API_OF_KIND = {
 
 
 class Rescued(NamedTuple):
-    """What came of asking for room: words to add to the refusal, and what is to be done."""
+    """What came of asking for room: words to add to the refusal, and what is to be done.
+
+    `is_underway`: somebody is leaving for it, or asked to.
+    """
 
     text: str = ""
     effects: tuple[Effect, ...] = ()
-
-
-class _Steered:
-    """The search's own score, as the only one."""
-
-    name: ClassVar[str] = "fewest victims"
-
-    def __init__(self, steer: Steer) -> None:
-        self._steer = steer
-
-    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
-        return self._steer(pod, snapshot, rows)
+    is_underway: bool = False
 
 
 def with_promises(books: Books, entity: EntityKey, cast: Cast, snapshot: Snapshot) -> Snapshot:
@@ -118,7 +111,7 @@ def make_room(
     else:
         effects = _promise(books, {}, waiting)
     text = f"{words}{rescue.status.message}" if rescue.status.message else ""
-    return Rescued(text, tuple(effects))
+    return Rescued(text, tuple(effects), rescue.status.ok or preemptor.is_draining)
 
 
 def end_promises(books: Books, entity: EntityKey, cast: Cast, now_s: float) -> list[Effect]:
@@ -134,15 +127,12 @@ def may_make_room(books: Books, entity: EntityKey, cast: Cast, now_s: float) -> 
     waiting = cast.waiting()
     if not books.runner.makes_room or not waiting or _policy_of(cast, waiting) == "Never":
         return False
-    return bool(
-        find_weaker(
-            books.members,
-            books.state.snapshot(),
-            priority=priority_of(cast),
-            root=entity,
-            asked=books.victims,
-            now_s=now_s,
-        )
+    return books.units.has_weaker(
+        books.state.snapshot(),
+        priority=priority_of(cast),
+        root=entity,
+        asked=books.victims,
+        now_s=now_s,
     )
 
 
@@ -199,8 +189,8 @@ def _preemptor(
         priority=priority,
         policy=_policy_of(cast, waiting),
         is_draining=_is_draining(books, entity, waiting, priority, now_s),
-        units=find_weaker(
-            books.members, snapshot, priority=priority, root=entity, asked=books.victims, now_s=now_s
+        units=books.units.find_weaker(
+            snapshot, priority=priority, root=entity, asked=books.victims, now_s=now_s
         ),
         budgets=tuple(books.budgets.values()),
         snapshot=snapshot,
@@ -225,7 +215,7 @@ def _trial(cast: Cast, runner: Runner) -> Callable[[Snapshot, Int32 | None, Stee
     """A way to try the entity on a fork."""
 
     def on(fork: Snapshot, rows: Int32 | None, steer: Steer | None) -> Trial:
-        judge = runner if steer is None else runner.steered(_Steered(steer))
+        judge = runner if steer is None else runner.steered(steer)
         found = attempt(cast, fork, judge, rows=rows)
         if found.reason == UNSCHEDULABLE and rows is None:
             found = _in_other_order(cast, fork, judge) or found

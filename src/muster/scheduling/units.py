@@ -1,10 +1,13 @@
 """Who could be driven out, in units: running pods weaker than a preemptor, up the trees of their groups.
 
 A group with disruption mode `all` goes as a whole, the highest such group of a tree with everything below;
-any other pod goes alone (KEP-5710).  In come the members and a snapshot; next: `preemption.py`.
+any other pod goes alone (KEP-5710).  Units are kept from one preemption to the next, by tree and by priority:
+only trees in which something has changed are looked at again.  In come the members and a snapshot; next:
+`preemption.py`.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator, Mapping
+from operator import itemgetter
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -12,8 +15,8 @@ from msgspec.structs import replace
 from muster.api.core import Pod
 from muster.api.times import format_seconds, parse_seconds
 from muster.cluster.snapshot import Snapshot
-from muster.framework.groups import Group, PodKey
-from muster.placement.victims import Unit
+from muster.framework.groups import PodKey
+from muster.placement.victims import Importance, Unit
 from muster.scheduling.members import Cast, EntityKey, Members, Stage
 
 YOUNG_S = 60.0  # so long after a pod was made its group may still be on its way to us
@@ -33,76 +36,193 @@ def is_overdue(pod: Pod, now_s: float) -> bool:
     return due is not None and now_s > parse_seconds(due) + OVERDUE_S
 
 
-def find_weaker(
-    members: Members,
-    snapshot: Snapshot,
-    *,
-    priority: int,
-    root: EntityKey,
-    asked: Collection[str],
-    now_s: float,
-) -> tuple[Unit, ...]:
-    """Units of lower priority outside the tree of `root`, the most important first.
+_Ranked = tuple[Importance, Unit]
 
-    `asked`: uids of pods whose deletion has been asked for, though they do not show it yet.  Pods that are
-    overdue are in no unit, nor are young ones of a group that has not been seen: it may say that they go
-    together.
+
+class Units:
+    """The units of all trees, by priority, kept as the members change."""
+
+    def __init__(self, members: Members) -> None:
+        self._members = members
+        self._ranked: dict[int, list[_Ranked]] = {}  # by priority, the most important first
+        self._stale: dict[int, set[int]] = {}  # by priority, ids of units that are no more
+        self._of_root: dict[EntityKey, list[_Ranked]] = {}
+        self._roots: dict[EntityKey, EntityKey] = {}  # under which each entity was found
+        self._entities: dict[EntityKey, list[EntityKey]] = {}  # found under each root
+        self._passing: set[EntityKey] = set()  # roots whose units depend on the time or on who was asked
+        self._rows: Mapping[str, int] = {}
+
+    def find_weaker(
+        self,
+        snapshot: Snapshot,
+        *,
+        priority: int,
+        root: EntityKey,
+        asked: Mapping[str, Victim],
+        now_s: float,
+    ) -> tuple[Unit, ...]:
+        """Units of lower priority outside the tree of `root`, the most important first.
+
+        `asked`: pods by uid whose deletion has been asked for, though they do not show it yet.  Pods that are
+        overdue are in no unit, nor are young ones of a group that has not been seen: it may say that they go
+        together.
+        """
+        return tuple(self._weaker(snapshot, priority, root, asked, now_s))
+
+    def has_weaker(
+        self,
+        snapshot: Snapshot,
+        *,
+        priority: int,
+        root: EntityKey,
+        asked: Mapping[str, Victim],
+        now_s: float,
+    ) -> bool:
+        """Whether `find_weaker` would find any."""
+        return next(self._weaker(snapshot, priority, root, asked, now_s), None) is not None
+
+    def _weaker(
+        self, snapshot: Snapshot, priority: int, root: EntityKey, asked: Mapping[str, Victim], now_s: float
+    ) -> Iterator[Unit]:
+        self._refresh(snapshot, asked, now_s)
+        own = {id(unit) for _, unit in self._of_root.get(root, ())}
+        for level in sorted((level for level in self._ranked if level < priority), reverse=True):
+            for _, unit in self._sorted(level):
+                if id(unit) not in own:
+                    yield unit
+
+    def _sorted(self, level: int) -> list[_Ranked]:
+        """Units of one priority in order; what has been added since stands at the end until now."""
+        ranked, stale = self._ranked[level], self._stale.pop(level, None)
+        if stale is not None:
+            ranked = [pair for pair in ranked if id(pair[1]) not in stale]
+            ranked.sort(key=itemgetter(0))  # nearly sorted already
+            self._ranked[level] = ranked
+        return ranked
+
+    def _refresh(self, snapshot: Snapshot, asked: Mapping[str, Victim], now_s: float) -> None:
+        """Look again at the trees in which something may be otherwise than at the last time."""
+        changed = self._members.take_changed()
+        if snapshot.row_of_node is not self._rows:
+            if snapshot.row_of_node != self._rows:
+                changed = None  # nodes have come or gone
+            self._rows = snapshot.row_of_node
+        if changed is None:
+            for known in list(self._of_root):
+                self._drop(known)
+            self._roots.clear()
+            self._entities.clear()
+            self._passing.clear()
+            changed = set(self._members.casts())
+        roots = {self._members.root_of(entity) for entity in changed}
+        roots |= {self._roots[entity] for entity in changed if entity in self._roots}
+        roots |= self._passing
+        for victim in asked.values():
+            member = self._members.find(victim.key)
+            if member is not None:
+                roots.add(self._members.root_of(member.entity))
+        for root in sorted(roots):
+            self._look_at(root, asked, now_s)
+
+    def _look_at(self, root: EntityKey, asked: Mapping[str, Victim], now_s: float) -> None:
+        """Make the units of one tree anew."""
+        self._drop(root)
+        for entity in self._entities.pop(root, ()):
+            if self._roots.get(entity) == root:
+                del self._roots[entity]
+        self._passing.discard(root)
+        tree = _Tree(self._members, self._rows, asked, now_s)
+        if self._members.root_of(root) == root:  # else it has become part of another tree
+            tree.visit(root)
+        if tree.entities:
+            self._entities[root] = tree.entities
+            self._roots.update(dict.fromkeys(tree.entities, root))
+        if tree.is_passing:
+            self._passing.add(root)
+        units = [(unit.importance, unit) for unit in tree.units()]
+        if units:
+            self._of_root[root] = units
+        for pair in units:
+            self._ranked.setdefault(pair[1].priority, []).append(pair)
+            self._stale.setdefault(pair[1].priority, set())
+
+    def _drop(self, root: EntityKey) -> None:
+        for _, unit in self._of_root.pop(root, ()):
+            level = unit.priority
+            self._stale.setdefault(level, set()).add(id(unit))
+            if 2 * len(self._stale[level]) > len(self._ranked[level]):
+                self._sorted(level)  # nobody may ever ask for this priority
+
+
+class _Tree:
+    """What is running below one root, gathered into units.
+
+    `is_passing`: another time, or others asked to leave, would make other units of it.
     """
-    wholes: dict[EntityKey, list[tuple[Pod, int]]] = {}
-    priorities: dict[EntityKey, int] = {}
-    units: list[Unit] = []
-    for entity, cast in members.casts().items():
-        if not cast.is_holding:
-            continue
-        anchor, is_known = _anchor_of(members, entity)
-        running = list(_running(cast, snapshot, asked, now_s))
+
+    def __init__(
+        self, members: Members, rows: Mapping[str, int], asked: Mapping[str, Victim], now_s: float
+    ) -> None:
+        self.entities: list[EntityKey] = []
+        self.is_passing = False
+        self._members = members
+        self._rows = rows
+        self._asked = asked
+        self._now_s = now_s
+        self._alone: list[Unit] = []
+        self._wholes: dict[EntityKey, list[tuple[Pod, int]]] = {}
+        self._priorities: dict[EntityKey, int] = {}
+
+    def visit(self, entity: EntityKey, anchor: EntityKey | None = None, *, is_known: bool = True) -> None:
+        """Gather what runs in this entity and below; `anchor`: the group above that goes as a whole."""
+        cast = self._members.casts().get(entity)
+        if cast is None or entity in self.entities[:1]:  # a ring ends where it began
+            return
+        self.entities.append(entity)
+        if anchor is None and cast.group is not None and cast.group.disruption_mode == "all":
+            anchor = entity
+            self._priorities[anchor] = cast.group.priority
+        is_known = is_known and (cast.group is not None or entity.kind == "pod")
+        if cast.is_holding:
+            self._gather(entity, cast, anchor, is_known=is_known)
+        for child in cast.children:
+            self.visit(child, anchor, is_known=is_known)
+
+    def _gather(self, entity: EntityKey, cast: Cast, anchor: EntityKey | None, *, is_known: bool) -> None:
+        running = list(self._running(cast))
         if not is_known:
-            running = [(pod, row) for pod, row in running if not _is_young(pod, now_s)]
-        if anchor is not None and anchor[1].priority < priority and members.root_of(entity) != root:
-            wholes.setdefault(anchor[0], []).extend(running)
-            priorities[anchor[0]] = anchor[1].priority
-        elif anchor is None and (cast.group is None or cast.group.priority < priority):
-            units += _alone(members, entity, cast, running, priority, root)
-    units += [
-        Unit(str(entity), priorities[entity], tuple(pods), True, min(_started(pod) for pod, _ in pods))
-        for entity, pods in wholes.items()
-        if pods
-    ]
-    return tuple(sorted(units, key=lambda unit: unit.importance))
-
-
-def _alone(
-    members: Members,
-    entity: EntityKey,
-    cast: Cast,
-    running: Iterable[tuple[Pod, int]],
-    priority: int,
-    root: EntityKey,
-) -> list[Unit]:
-    """Units of one pod each; a member of a group counts with the group's priority."""
-    units = []
-    for pod, row in running:
-        own = cast.group.priority if cast.group is not None else pod.spec.priority or 0
-        if own < priority:
+            grown = [(pod, row) for pod, row in running if not _is_young(pod, self._now_s)]
+            self.is_passing = self.is_passing or len(grown) < len(running)
+            running = grown
+        if anchor is not None:
+            self._wholes.setdefault(anchor, []).extend(running)
+            return
+        for pod, row in running:
+            own = cast.group.priority if cast.group is not None else pod.spec.priority or 0
             name = f"{pod.metadata.namespace}/{pod.metadata.name}"
-            units.append(Unit(name, own, ((pod, row),), entity.kind != "pod", _started(pod)))
-    return units if units and members.root_of(entity) != root else []
+            self._alone.append(Unit(name, own, ((pod, row),), entity.kind != "pod", _started(pod)))
 
+    def units(self) -> list[Unit]:
+        """What has been gathered."""
+        return self._alone + [
+            Unit(str(entity), self._priorities[entity], tuple(pods), True, min(map(_started_of, pods)))
+            for entity, pods in self._wholes.items()
+            if pods
+        ]
 
-def _anchor_of(members: Members, entity: EntityKey) -> tuple[tuple[EntityKey, Group] | None, bool]:
-    """The highest group above (or at) this one that goes as a whole, and whether all above it are known."""
-    found: tuple[EntityKey, Group] | None = None
-    is_known = True
-    seen: set[EntityKey] = set()
-    here: EntityKey | None = entity
-    while here is not None and here not in seen:
-        seen.add(here)
-        above = members.cast(here)
-        if above.group is not None and above.group.disruption_mode == "all":
-            found = (here, above.group)
-        is_known = is_known and (above.group is not None or here.kind == "pod")
-        here = above.parent
-    return found, is_known
+    def _running(self, cast: Cast) -> Iterator[tuple[Pod, int]]:
+        for stage in (Stage.BOUND, Stage.ASSUMED):
+            for member in cast.stages[stage].values():
+                pod = member.pod
+                if pod.is_terminating:
+                    self.is_passing = True
+                    if is_overdue(pod, self._now_s):
+                        continue
+                elif pod.metadata.uid in self._asked:
+                    self.is_passing = True
+                    metadata = replace(pod.metadata, deletion_timestamp=format_seconds(self._now_s))
+                    pod = replace(pod, metadata=metadata)
+                yield pod, self._rows.get(member.node_name, -1)
 
 
 def _is_young(pod: Pod, now_s: float) -> bool:
@@ -110,18 +230,8 @@ def _is_young(pod: Pod, now_s: float) -> bool:
     return made is not None and now_s - parse_seconds(made) < YOUNG_S
 
 
-def _running(
-    cast: Cast, snapshot: Snapshot, asked: Collection[str], now_s: float
-) -> Iterator[tuple[Pod, int]]:
-    for stage in (Stage.BOUND, Stage.ASSUMED):
-        for member in cast.stages[stage].values():
-            pod = member.pod
-            if is_overdue(pod, now_s):
-                continue
-            if pod.metadata.uid in asked and not pod.is_terminating:
-                metadata = replace(pod.metadata, deletion_timestamp=format_seconds(now_s))
-                pod = replace(pod, metadata=metadata)
-            yield pod, snapshot.row_of_node.get(member.node_name, -1)
+def _started_of(pair: tuple[Pod, int]) -> float:
+    return _started(pair[0])
 
 
 def _started(pod: Pod) -> float:

@@ -1,15 +1,17 @@
 """A small preemptor to ask a PostFilter plugin about, and the promises that its answer must keep."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from muster.api.core import Pod
-from muster.base.arrays import Int32
+from muster.base.arrays import Int32, Int64
 from muster.cluster.snapshot import Snapshot
 from muster.framework.points import NodeVerdict, PostFilter, Preemptor, Rescue
 from muster.placement.capacity import members_per_node
-from muster.placement.eviction import Eviction, Steer, Trial, Try
+from muster.placement.eviction import Eviction, Trial, Try
+from muster.placement.steering import Steer
 from muster.placement.victims import Unit
 from muster.testing.builders import make_cluster, make_pod
 
@@ -30,6 +32,13 @@ class RoomOnly:
 
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         return np.array([row], dtype=np.int32)
+
+    def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64 | None:
+        every = np.ones(len(rows), dtype=np.bool_)
+        return members_per_node(snapshot.free_at(rows), snapshot.request_of(pod), every)
+
+    def counts_only(self, others: Sequence[Pod], pod: Pod, snapshot: Snapshot) -> bool:
+        return True
 
 
 def make_preemptor(kind: str = "podgroup", *, with_victim: bool = True, **facts: Any) -> Preemptor:

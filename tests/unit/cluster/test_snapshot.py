@@ -199,3 +199,32 @@ def test_a_snapshot_nobody_needs_is_gone_without_the_garbage_collector() -> None
         assert [reference() for reference in gone] == [None, None]
     finally:
         gc.enable()
+
+
+def test_many_pods_come_and_go_at_once_as_they_would_one_by_one() -> None:
+    cluster = make_cluster().node("n1", cpu=8).node("n2", cpu=8)
+    cluster.running("a", "n1", cpu=1).running("b", "n1", cpu=2, host_ports=[80]).running("c", "n2", cpu=3)
+    snapshot = cluster.snapshot()
+    gone = [(pod, row) for row in (0, 1) for pod in snapshot.pods_on(row)]
+    come = [(make_pod("d", cpu=1, host_ports=[81]), 0), (make_pod("e", cpu=2), 0), (make_pod("f"), 1)]
+    one_by_one, at_once = snapshot.fork(), snapshot.fork()
+    for pod, row in gone:
+        one_by_one.remove(pod, row)
+    for pod, row in come:
+        one_by_one.place(pod, row)
+    for pairs, move in ((gone, at_once.remove_each), (come, at_once.place_each)):
+        rows = np.array([row for _, row in pairs], dtype=np.int32)
+        requests = np.array([snapshot.request_of(pod) for pod, _ in pairs])
+        move([pod for pod, _ in pairs], rows, requests)
+    assert picture(at_once) == picture(one_by_one)
+    assert [move.sign for move in at_once.moves] == [-1, -1, -1, 1, 1, 1]
+
+
+def test_placing_many_saturates_as_placing_one_does() -> None:
+    fork = make_cluster().node("n1").snapshot().fork()
+    pods = [make_pod(name, requests={"memory": str(INT64_MAX)}) for name in "ab"]
+    requests = np.array([fork.request_of(pod) for pod in pods])
+    fork.place_each(pods, np.zeros(2, dtype=np.int32), requests)
+    assert fork.requested[0, fork.axis.column_of("memory")] == INT64_MAX
+    fork.remove_each(pods[:1], np.zeros(1, dtype=np.int32), requests[:1])
+    assert fork.requested[0, fork.axis.column_of("memory")] == INT64_MAX

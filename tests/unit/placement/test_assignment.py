@@ -60,6 +60,11 @@ class Rules:
         rows = [p.rows_changed(placed, row, pod, snapshot) for p in self.plugins if isinstance(p, Filter)]
         return np.unique(np.concatenate([r for r in rows if r is not None])).astype(np.int32)
 
+    def lay(
+        self, pod: Pod, snapshot: Snapshot, rows: Int32, fits: Int64, score: Float64, count: int
+    ) -> Int64:
+        return fill(fits, score, count)
+
     def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64 | None:
         counts = [p.capacity(pod, snapshot, rows) for p in self.plugins if isinstance(p, Capacity)]
         return np.minimum.reduce(counts) if self.counts else None

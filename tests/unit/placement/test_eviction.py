@@ -2,48 +2,79 @@
 
 from collections.abc import Callable
 from itertools import chain, combinations
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.unit.placement.slow_eviction import Score, SlowTry, choose_slowly, find_needed
 
 from muster.api.core import LabelSelector, Pod
-from muster.base.arrays import Int32
+from muster.base.arrays import Float64, Int32, Int64
 from muster.cluster.budgets import Budget
 from muster.cluster.snapshot import Snapshot
 from muster.framework.runner import Runner, Weighted
-from muster.placement.assignment import Assigner
-from muster.placement.eviction import Eviction, Steer, Trial, Try, choose_eviction
+from muster.placement.assignment import UNPLACED, Assigner, assign_members
+from muster.placement.evictable import UnitColumns
+from muster.placement.eviction import Eviction, Trial, Try, choose_eviction
+from muster.placement.reprieve import Reprieve, remove_unit
 from muster.placement.shapes import shape_key
-from muster.placement.victims import Cost, Unit, cost_of, find_needed, remove_unit
+from muster.placement.steering import Steer
+from muster.placement.victims import Cost, Unit, cost_of
+from muster.plugins.inter_pod_affinity import InterPodAffinity
+from muster.plugins.node_ports import NodePorts
 from muster.plugins.node_resources import NodeResourcesFit
 from muster.plugins.priority_sort import PrioritySort
 from muster.testing.builders import make_cluster, make_pod
 
-RUNNER = Runner([Weighted(PrioritySort()), Weighted(NodeResourcesFit())])
+RUNNER = Runner(
+    [Weighted(plugin) for plugin in (PrioritySort(), NodeResourcesFit(), NodePorts(), InterPodAffinity())]
+)
 LEAVING = "2026-01-01T00:00:30Z"
 
 
-class Steered:
-    name = "steered"
-
-    def __init__(self, score: Steer) -> None:
-        self.score = score
-
-
 def tries(pods: list[Pod], minimum: int) -> Callable[[Snapshot, Int32 | None, Steer | None], Trial]:
-    """Members placed one by one; enough are `minimum`."""
+    """Members placed shape by shape; enough are `minimum`."""
 
     def on(fork: Snapshot, rows: Int32 | None, steer: Steer | None) -> Trial:
-        judge = RUNNER if steer is None else RUNNER.steered(Steered(steer))
+        judge = RUNNER if steer is None else RUNNER.steered(steer)
         assigner = Assigner(fork.fork(), judge, fork.live_rows() if rows is None else rows)
-        found = [(pod, assigner.assign_one(pod, shape_key(pod))) for pod in pods]
-        seats = tuple((pod, row) for pod, row in found if row is not None)
-        return Trial(len(seats) >= minimum, f"{len(seats)} of {minimum}", seats)
+        can_count = all(RUNNER.can_count(pod, fork, fork.live_rows()) for pod in pods)
+        chosen = assign_members(pods, [shape_key(pod) for pod in pods], assigner, count_alike=can_count)
+        return trial_of(pods, chosen.tolist(), minimum)
 
     return on
+
+
+def slow_tries(pods: list[Pod], minimum: int) -> Callable[[Snapshot, Int32 | None, Score | None], Trial]:
+    """Members placed one by one."""
+
+    def on(fork: Snapshot, rows: Int32 | None, score: Score | None) -> Trial:
+        judge = RUNNER if score is None else RUNNER.steered(OneByOne(score))
+        assigner = Assigner(fork.fork(), judge, fork.live_rows() if rows is None else rows)
+        found = [assigner.assign_one(pod, shape_key(pod)) for pod in pods]
+        return trial_of(pods, [UNPLACED if row is None else row for row in found], minimum)
+
+    return on
+
+
+def trial_of(pods: list[Pod], rows: list[int], minimum: int) -> Trial:
+    seats = tuple((pod, row) for pod, row in zip(pods, rows, strict=True) if row != UNPLACED)
+    return Trial(len(seats) >= minimum, f"{len(seats)} of {minimum}", seats)
+
+
+class OneByOne:
+    name: ClassVar[str] = "one by one"
+
+    def __init__(self, score: Score) -> None:
+        self.score = score
+
+    def lay(
+        self, pod: Pod, snapshot: Snapshot, rows: Int32, fits: Int64, score: Float64, count: int
+    ) -> Int64:
+        raise AssertionError("members are placed one by one")
 
 
 class Scene:
@@ -56,13 +87,20 @@ class Scene:
         self.units: list[Unit] = []
 
     def unit(
-        self, priority: int, *pods: tuple[int, int], start_s: float = 0.0, leaving: bool = False
+        self,
+        priority: int,
+        *pods: tuple[int, int],
+        start_s: float = 0.0,
+        leaving: bool = False,
+        labels: dict[str, str] | None = None,
+        **words: Any,
     ) -> "Scene":
         number = len(self.units)
         made = []
         for index, (node, cpu) in enumerate(pods):
             name = f"u{number}-{index}"
-            pod = make_pod(name, cpu=cpu, node=f"n{node + 1}", labels={"unit": f"u{number}"})
+            named = {"unit": f"u{number}", **(labels or {})}
+            pod = make_pod(name, cpu=cpu, node=f"n{node + 1}", labels=named, **words)
             if leaving:
                 pod = replace(pod, metadata=replace(pod.metadata, deletion_timestamp=LEAVING))
             self.cluster.state.apply_pod(pod)
@@ -78,8 +116,20 @@ class Scene:
         self, count: int, cpu: int, *, minimum: int | None = None, budgets: tuple[Budget, ...] = ()
     ) -> Eviction | Trial:
         pods = [make_pod(f"h-{index}", cpu=cpu) for index in range(count)]
-        way = Try(on=tries(pods, count if minimum is None else minimum), members=count)
-        return choose_eviction(self.units, budgets, self.cluster.snapshot(), RUNNER, way)
+        return self.choose_for(pods, minimum=minimum, budgets=budgets)
+
+    def choose_for(
+        self, pods: list[Pod], *, minimum: int | None = None, budgets: tuple[Budget, ...] = ()
+    ) -> Eviction | Trial:
+        way = Try(on=tries(pods, len(pods) if minimum is None else minimum), members=len(pods))
+        return choose_eviction(self.sorted_units(), budgets, self.cluster.snapshot(), RUNNER, way)
+
+    def choose_slowly(self, pods: list[Pod], budgets: tuple[Budget, ...]) -> Eviction | Trial:
+        way = SlowTry(slow_tries(pods, len(pods)), len(pods))
+        return choose_slowly(self.units, budgets, self.cluster.snapshot(), RUNNER, way)
+
+    def sorted_units(self) -> list[Unit]:
+        return sorted(self.units, key=lambda unit: unit.importance)
 
     def victims(self, count: int, cpu: int, **words: object) -> list[str]:
         found = self.choose(count, cpu, **words)  # type: ignore[arg-type]
@@ -238,3 +288,83 @@ def test_a_large_search_ends_soon(nodes: int) -> None:
     assert isinstance(found, Eviction)
     assert found.cost.pods == 40
     assert found.cost.highest == 0
+
+
+NEAR = {"labelSelector": {"matchLabels": {"loud": "yes"}}, "topologyKey": "kubernetes.io/hostname"}
+AWAY_FROM_LOUD = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [NEAR]}}
+
+
+@st.composite
+def crowds(draw: st.DrawFn) -> tuple[Scene, list[Pod], tuple[Budget, ...]]:
+    """More units than are searched set by set; members of two shapes, with ports and rules between pods."""
+    nodes = draw(st.lists(st.integers(3, 8), min_size=6, max_size=8))
+    scene = Scene(nodes)
+    room = list(nodes)
+    for _ in range(draw(st.integers(18, 34))):
+        unit = st.lists(
+            st.tuples(st.integers(0, len(nodes) - 1), st.integers(1, 2)),
+            min_size=1,
+            max_size=2,
+            unique_by=lambda pair: pair[0],
+        )
+        pods = draw(unit)
+        if all(room[node] >= cpu for node, cpu in pods):
+            for node, cpu in pods:
+                room[node] -= cpu
+            words = draw(st.sampled_from([{}, {}, {}, {"host_ports": [80]}, {"labels": {"loud": "yes"}}]))
+            start_s = float(draw(st.integers(0, 3)))
+            scene.unit(draw(st.integers(1, 4)), *pods, start_s=start_s, **words)
+    budgets = tuple(
+        scene.budget(index, draw(st.integers(0, 1)))
+        for index in range(len(scene.units))
+        if draw(st.integers(0, 5)) == 0
+    )
+    kinds = draw(
+        st.lists(st.sampled_from([{}, {"host_ports": [80]}, {"affinity": AWAY_FROM_LOUD}]), max_size=1)
+    )
+    members = draw(st.integers(1, 5))
+    shapes = [dict(cpu=draw(st.integers(1, 3)), **words) for words in ({}, *kinds)]
+    pods = [make_pod(f"h-{index}", **shapes[index * len(shapes) // members]) for index in range(members)]
+    return scene, pods, budgets
+
+
+@settings(deadline=None, max_examples=200)
+@given(crowds())
+def test_among_many_units_it_is_no_dearer_than_the_slow_search(
+    drawn: tuple[Scene, list[Pod], tuple[Budget, ...]],
+) -> None:
+    scene, pods, budgets = drawn
+    found = scene.choose_for(pods, budgets=budgets)
+    slow = scene.choose_slowly(pods, budgets)
+    assert isinstance(found, Trial) == isinstance(slow, Trial)
+    if isinstance(found, Eviction) and isinstance(slow, Eviction):
+        assert found.cost <= slow.cost
+        assert len(found.seats) == len(slow.seats)
+
+
+@settings(deadline=None, max_examples=100)
+@given(crowds())
+def test_who_may_stay_is_the_same_whether_counted_or_asked_one_by_one(
+    drawn: tuple[Scene, list[Pod], tuple[Budget, ...]],
+) -> None:
+    scene, pods, budgets = drawn
+    units = scene.sorted_units()
+    ground = scene.cluster.snapshot().fork()
+    for unit in units:
+        remove_unit(ground, unit)
+    placed = slow_tries(pods, 1)(ground, None, None)
+    if not placed.ok:
+        return
+    reprieve = Reprieve(UnitColumns(units, scene.cluster.snapshot()), budgets, RUNNER)
+    found = reprieve.find_needed(units, placed.seats, ground)
+    slow = find_needed(units, placed.seats, ground, budgets, RUNNER)
+    assert [unit.name for unit in found] == [unit.name for unit in slow]
+
+
+def test_one_member_of_a_large_cluster_takes_the_row_that_costs_least_of_all() -> None:
+    scene = Scene([2] * 60)
+    for node in range(60):
+        if node != 45:
+            scene.unit(5, (node, 1)).unit(5, (node, 1))
+    scene.unit(5, (45, 2))
+    assert scene.victims(1, 2) == [scene.units[-1].name]

@@ -3,13 +3,16 @@
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.unit.scheduling.slow_units import find_weaker
 
 from muster.cluster.state import ClusterState
 from muster.framework.groups import ObjectKey
 from muster.placement.victims import Unit
 from muster.scheduling.members import EntityKey, Members, composite_entity, group_entity
-from muster.scheduling.units import find_weaker, is_overdue
+from muster.scheduling.units import Units, Victim, is_overdue
 from muster.testing.builders import make_group, make_node, make_pod
 
 NOW_S = 1_800_000_000.0
@@ -18,6 +21,7 @@ NOW_S = 1_800_000_000.0
 class Scene:
     def __init__(self) -> None:
         self.members = Members(frozenset({"muster"}))
+        self.units = Units(self.members)
         self.state = ClusterState()
         self.state.apply_node(make_node("n1"))
 
@@ -42,8 +46,9 @@ class Scene:
     ) -> list[Unit]:
         root = root or EntityKey("pod", ObjectKey("default", "preemptor"))
         snapshot = self.state.snapshot()
+        victims = {f"uid-{name}": Victim(root, ObjectKey("default", name)) for name in asked}
         return list(
-            find_weaker(self.members, snapshot, priority=priority, root=root, asked=asked, now_s=NOW_S)
+            self.units.find_weaker(snapshot, priority=priority, root=root, asked=victims, now_s=NOW_S)
         )
 
     def names(self, **words: Any) -> list[list[str]]:
@@ -95,7 +100,7 @@ def test_nobody_drives_out_its_own_tree() -> None:
 
 def test_who_was_asked_to_leave_counts_as_leaving() -> None:
     scene = Scene().pod("a")
-    (unit,) = scene.weaker(asked=("uid-a",))
+    (unit,) = scene.weaker(asked=("a",))
     assert unit.is_leaving
     assert not scene.weaker()[0].is_leaving
 
@@ -113,3 +118,80 @@ def test_ended_pods_are_in_no_unit() -> None:
 
 def test_a_pod_on_a_node_that_is_not_known_has_no_row() -> None:
     assert Scene().pod("a", node="gone").weaker()[0].pods[0][1] == -1
+
+
+GROUPS = ("", "g0", "g1", "c0", "c1")
+
+
+def change(scene: Scene, what: str, index: int, other: int, number: int) -> None:
+    """One thing that can happen to pods, groups and composites of few names."""
+    key = ObjectKey("default", f"p{index}")
+    group = GROUPS[other % 3]
+    parent = ObjectKey("default", f"c{other % 2}")
+    if what == "pod":
+        words = {"priority": other, "node": ("n1", "n2", "")[number % 3], "version": ""}
+        if number % 5 == 0:
+            words["deleted"] = "2027-01-15T07:58:59Z" if number % 2 else "2027-01-15T07:59:59Z"
+        scene.pod(key.name, group or None, **words)
+        if number % 4 == 0:
+            young = "2027-01-15T07:59:50Z"
+            pod = scene.members.find(key).pod  # type: ignore[union-attr]
+            pod = replace(pod, metadata=replace(pod.metadata, creation_timestamp=young))
+            scene.members.see_pod(pod, ObjectKey("default", group) if group else None)
+    elif what == "no pod":
+        scene.members.lose_pod(key)
+    elif what == "group":
+        mode = ("single", "all")[number % 2]
+        words = {"parent": parent} if number % 3 else {}
+        scene.group(f"g{index % 2}", priority=other, disruption_mode=mode, **words)
+    elif what == "composite":
+        words = {"parent": ObjectKey("default", "c0")} if index % 2 and number % 3 else {}
+        mode = ("single", "all")[number % 2]
+        scene.composite(f"c{index % 2}", priority=other, disruption_mode=mode, **words)
+    elif what == "node":
+        scene.state.apply_node(make_node(f"n{1 + index % 2}"))
+    elif what == "no node":
+        scene.state.remove_node(f"n{1 + index % 2}")
+    else:
+        make = composite_entity if number % 2 else group_entity
+        scene.members.lose_group(make(ObjectKey("default", f"{'c' if number % 2 else 'g'}{index % 2}")))
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(
+                ["pod", "pod", "pod", "no pod", "group", "composite", "no group", "node", "no node"]
+            ),
+            st.integers(0, 5),
+            st.integers(0, 5),
+            st.integers(0, 59),
+            st.booleans(),
+        ),
+        max_size=30,
+    )
+)
+def test_what_is_kept_is_what_a_walk_over_everything_finds(
+    changes: list[tuple[str, int, int, int, bool]],
+) -> None:
+    scene = Scene()
+    root = composite_entity(ObjectKey("default", "c0"))
+    for step, (what, index, other, number, is_asked) in enumerate(changes):
+        change(scene, what, index, other, number)
+        if not is_asked:
+            continue
+        asked = {f"uid-p{number % 7}": Victim(root, ObjectKey("default", f"p{number % 7}"))}
+        snapshot, now_s = scene.state.snapshot(), NOW_S + step
+        words = {"priority": other, "root": root, "asked": asked, "now_s": now_s}
+        kept = scene.units.find_weaker(snapshot, **words)
+        assert kept == find_weaker(scene.members, snapshot, **words)
+        assert scene.units.has_weaker(snapshot, **words) == bool(kept)
+
+
+def test_units_of_a_priority_that_nobody_asks_for_do_not_pile_up() -> None:
+    scene = Scene()
+    for number in range(2000):
+        scene.pod("a", priority=50, labels={"n": str(number)})
+        scene.weaker(priority=1)
+    assert sum(map(len, scene.units._ranked.values())) < 10

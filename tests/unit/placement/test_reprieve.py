@@ -1,0 +1,83 @@
+"""Who may stay beside seats that are taken."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from muster.framework.runner import Runner, Weighted
+from muster.placement.evictable import UnitColumns
+from muster.placement.reprieve import Reprieve, remove_unit
+from muster.placement.victims import Unit
+from muster.plugins.node_resources import NodeResourcesFit
+from muster.plugins.priority_sort import PrioritySort
+from muster.testing.builders import ClusterBuilder, make_cluster, make_pod
+
+RUNNER = Runner([Weighted(PrioritySort()), Weighted(NodeResourcesFit())])
+
+
+def reprieve(units: Sequence[Unit], cluster: ClusterBuilder) -> Reprieve:
+    return Reprieve(UnitColumns(units, cluster.snapshot()), (), RUNNER)
+
+
+def place(cpu: int, *running: tuple[int, int]) -> list[str]:
+    """Names of those that cannot stay beside a pod of so much cpu on a node of 4; running: priority, cpu."""
+    cluster = make_cluster().node("n1", cpu=4)
+    units = []
+    for index, (priority, size) in enumerate(running):
+        cluster.running(f"u{index}", "n1", cpu=size)
+        pod = cluster.snapshot().pods_on(0)[-1]
+        units.append(Unit(f"u{index}", priority, ((pod, 0),)))
+    ground = cluster.snapshot().fork()
+    for one in units:
+        remove_unit(ground, one)
+    units.sort(key=lambda unit: unit.importance)
+    found = reprieve(units, cluster).find_needed(units, [(make_pod("h", cpu=cpu), 0)], ground)
+    return [one.name for one in found]
+
+
+def test_whoever_has_room_beside_the_seat_stays_the_most_important_first() -> None:
+    assert place(2, (1, 2), (9, 2)) == ["u0"]
+    assert place(1, (1, 1), (9, 2)) == []
+    assert place(3, (1, 1), (9, 2), (5, 1)) == ["u1", "u0"]
+
+
+def test_a_unit_stays_whole_or_not_at_all() -> None:
+    cluster = make_cluster().node("n1", cpu=2).node("n2", cpu=2)
+    cluster.running("a", "n1", cpu=1).running("b", "n2", cpu=2)
+    snapshot = cluster.snapshot()
+    pair = Unit("pair", 1, ((snapshot.pods_on(0)[0], 0), (snapshot.pods_on(1)[0], 1)), True)
+    ground = snapshot.fork()
+    remove_unit(ground, pair)
+    one = reprieve([pair], cluster)
+    assert one.find_needed([pair], [(make_pod("h", cpu=1), 1)], ground) == (pair,)
+    assert one.find_needed([pair], [(make_pod("h", cpu=1), 0)], ground) == ()
+    assert (ground.requested == 0).all()
+
+
+def test_pods_on_unknown_nodes_take_no_room_here() -> None:
+    cluster = make_cluster().node("n1", cpu=1)
+    ground = cluster.snapshot().fork()
+    away = Unit("away", 1, ((make_pod("x", cpu=1), -1),))
+    remove_unit(ground, away)
+    assert reprieve([away], cluster).find_needed([away], [(make_pod("h", cpu=1), 0)], ground) == ()
+    assert np.array_equal(ground.requested, np.zeros_like(ground.requested))
+
+
+def test_for_each_row_it_says_who_would_have_to_go_were_one_member_there() -> None:
+    cluster = make_cluster().node("n1", cpu=2).node("n2", cpu=2).node("n3", cpu=2)
+    for name, node in (("a", "n1"), ("b", "n1"), ("c", "n2"), ("d", "n3"), ("e", "n3")):
+        cluster.running(name, node, cpu=1)
+    pods = {pod.metadata.name: (pod, row) for row in range(3) for pod in cluster.snapshot().pods_on(row)}
+    units = [
+        Unit("a", 9, (pods["a"],)),
+        Unit("be", 7, (pods["b"], pods["e"]), True),
+        Unit("c", 5, (pods["c"],)),
+        Unit("d", 3, (pods["d"],)),
+    ]
+    ground = cluster.snapshot().fork()
+    for one in units:
+        remove_unit(ground, one)
+    rows = np.arange(3, dtype=np.int32)
+    found = reprieve(units, cluster).find_needed_on_each(make_pod("h", cpu=1), rows, units, ground)
+    assert {row: [one.name for one in gone] for row, gone in found.items()} == {0: ["be"], 1: [], 2: ["d"]}
+    assert (ground.requested == 0).all()
