@@ -109,7 +109,7 @@ class HandFed:
 
     def _timed(self) -> tuple[int, float]:
         histogram = self.scheduler.metrics.histograms.get((ALGORITHM_SECONDS, ()))
-        return (0, 0.0) if histogram is None else (histogram.count, histogram.sum_s)
+        return (0, 0.0) if histogram is None else (histogram.count, histogram.total)
 
     def _answer(self) -> None:
         """Accept what was asked for, and show it as a watch would: pods bound, pods gone."""

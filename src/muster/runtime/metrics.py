@@ -30,6 +30,12 @@ HELP = {
     core.ALGORITHM_SECONDS: "How long the placement of pod groups took.",
     core.POD_ATTEMPTS: "Attempts to place pods, by result.",
     core.POD_ATTEMPT_SECONDS: "How long attempts at pods took.",
+    core.POD_PREEMPTIONS: "Times lone pods asked for room at the cost of weaker ones.",
+    core.POD_VICTIMS: "Pods chosen to leave for a lone pod, each time.",
+    core.GROUP_PREEMPTIONS: "Times pod groups asked for room at the cost of weaker ones, by what came of it.",
+    core.GROUP_VICTIMS: "Pods chosen to leave for a pod group, each time.",
+    core.PREEMPTION_SECONDS: "How long it took to choose who leaves.",
+    core.PDB_VIOLATIONS: "Pods chosen to leave beyond what disruption budgets allow.",
     core.INCOMING: "Pods and pod groups that entered a queue, by queue and cause.",
     core.QUEUED: "Pods and pod groups in each queue.",
     core.PENDING_PODS: "Pods that wait, by queue.",
@@ -78,7 +84,7 @@ class MetricsPage(Collector):
             label_names = [label for label, _ in histograms[0][0]]
             family = HistogramMetricFamily(name, HELP.get(name, name), labels=label_names)
             for labels, histogram in histograms:
-                family.add_metric([value for _, value in labels], _buckets(histogram), histogram.sum_s)
+                family.add_metric([value for _, value in labels], _buckets(histogram), histogram.total)
             yield family
 
     def text(self) -> bytes:
@@ -104,7 +110,7 @@ def _family(kind: type[Plain], short: str, name: str, values: Sequence[tuple[Lab
 
 def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
     """Counts up to each bound, as Prometheus wants them."""
-    bounds = [*(repr(bound) for bound in core.BUCKETS_S), "+Inf"]
+    bounds = [*map(repr, histogram.bounds), "+Inf"]
     running, buckets = 0, []
     for bound, count in zip(bounds, histogram.counts, strict=True):
         running += count

@@ -29,6 +29,7 @@ from muster.scheduling.search import search
 
 EVENTS_PER_ATTEMPT_MAX = 10
 EXPLAIN_AGAIN_S = 10.0
+_RESULTS = {"": "scheduled", SCHEDULER_ERROR: "error"}  # by reason, as stock names them in its metrics
 
 
 def run_cycle(books: Books, now_s: float) -> list[Effect]:
@@ -54,14 +55,17 @@ def run_cycle(books: Books, now_s: float) -> list[Effect]:
     decision = searched
     # 6. commit, or give reasons
     effects = bind(books, decision.placements, entry.attempts, now_s)
+    is_rescued = False
     if decision.reason:
         rescued = make_room(books, entry.key, cast, decision, snapshot, now_s)
         said = _explain(books, entry, cast, waiting, decision, snapshot, now_s, rescued.is_underway)
         effects += _refuse(books, entry, cast, waiting, decision, said, rescued.text, now_s)
         effects += rescued.effects
+        is_rescued = rescued.found and cast.group is not None
     else:
         effects += _leave(books, entry, cast, decision, now_s)
-    _measure(books, entry, waiting, decision.reason, algorithm_s, stopwatch() - started_s)
+    result = _RESULTS.get(decision.reason, "waiting_on_preemption" if is_rescued else "unschedulable")
+    _measure(books, entry, waiting, result, algorithm_s, stopwatch() - started_s)
     return effects
 
 
@@ -227,11 +231,10 @@ def _measure(
     books: Books,
     entry: Entry,
     waiting: list[Member],
-    reason: str,
+    result: str,
     algorithm_s: float,
     attempt_s: float,
 ) -> None:
-    result = {"": "scheduled", SCHEDULER_ERROR: "error"}.get(reason, "unschedulable")
     profile = waiting[0].pod.spec.scheduler_name if waiting else ""
     if entry.key.kind != "pod":
         books.metrics.count(ATTEMPTS, result=result, profile=profile)

@@ -20,10 +20,10 @@ from muster.cluster.budgets import Budget
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Change
 from muster.framework.groups import ObjectKey, PodKey
-from muster.framework.points import Preemptor
+from muster.framework.points import Preemptor, Rescue
 from muster.framework.ports import Effect, EvictDone, EvictFailed, EvictPod, ObjectReference, RecordEvent
 from muster.framework.runner import Runner
-from muster.framework.status import Status
+from muster.framework.status import Status, Verdict
 from muster.placement.eviction import Eviction, Trial, Try
 from muster.placement.steering import Steer
 from muster.scheduling.attempt import UNSCHEDULABLE, Attempt, attempt, conclude
@@ -32,6 +32,14 @@ from muster.scheduling.books import Books
 from muster.scheduling.conditions import shorten
 from muster.scheduling.contradictions import pinned_members
 from muster.scheduling.members import Cast, EntityKey, Member, Stage
+from muster.scheduling.metrics import (
+    GROUP_PREEMPTIONS,
+    GROUP_VICTIMS,
+    PDB_VIOLATIONS,
+    POD_PREEMPTIONS,
+    POD_VICTIMS,
+    PREEMPTION_SECONDS,
+)
 from muster.scheduling.questions import find_question
 from muster.scheduling.queue import Place
 from muster.scheduling.review import priority_of
@@ -43,6 +51,14 @@ DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTED = "PreemptionByScheduler"
 DOMAINS_MAX = 64
 
+# Results as stock names them in its metrics.
+_RESULTS = {
+    Verdict.SUCCESS: "Success",
+    Verdict.WAIT: "Wait",
+    Verdict.UNSCHEDULABLE: "Unschedulable",
+    Verdict.UNRESOLVABLE: "UnschedulableAndUnresolvable",
+    Verdict.ERROR: "Error",
+}
 _WORDS = {"pod": " preemption: ", "podgroup": ", pod group preemption: "}
 _API_OF_KIND = {
     "podgroup": ("scheduling.k8s.io/v1beta1", "PodGroup"),
@@ -53,11 +69,12 @@ _API_OF_KIND = {
 class Rescued(NamedTuple):
     """What came of asking for room: words to add to the refusal, and what is to be done.
 
-    `is_underway`: somebody is leaving for it, or asked to.
+    `found`: it gets room, once those have left who must; `is_underway`: that, or earlier ones are leaving.
     """
 
     text: str = ""
     effects: tuple[Effect, ...] = ()
+    found: bool = False
     is_underway: bool = False
 
 
@@ -97,10 +114,13 @@ def make_room(
         return Rescued("", tuple(_promise(books, {}, waiting)))
     preemptor = _preemptor(books, entity, cast, waiting, snapshot, now_s)
     words = _WORDS["pod" if entity.kind == "pod" else "podgroup"]
+    started_s = runner.stopwatch()
     try:
         rescue = runner.post_filter(preemptor)
     except PluginError as error:
+        _measure(books, entity.kind, None, runner.stopwatch() - started_s)
         return Rescued(f"{words}{error}")
+    _measure(books, entity.kind, rescue, runner.stopwatch() - started_s)
     if rescue is None:
         return Rescued()
     effects: list[Effect] = []
@@ -111,7 +131,25 @@ def make_room(
     else:
         effects = _promise(books, {}, waiting)
     text = f"{words}{rescue.status.message}" if rescue.status.message else ""
-    return Rescued(text, tuple(effects), rescue.status.ok or preemptor.is_draining)
+    found = rescue.status.ok
+    return Rescued(text, tuple(effects), found, found or preemptor.is_draining)
+
+
+def _measure(books: Books, kind: str, rescue: Rescue | None, seconds: float) -> None:
+    """Count as the stock scheduler does; `rescue` None: a plugin raised, or there is none."""
+    result = "Error" if rescue is None else _RESULTS[rescue.status.verdict]
+    metrics, is_pod = books.metrics, kind == "pod"
+    metrics.observe(PREEMPTION_SECONDS, seconds, preemptor=kind, result=result)
+    if is_pod:
+        metrics.count(POD_PREEMPTIONS)
+    else:
+        metrics.count(GROUP_PREEMPTIONS, result=result)
+    if rescue is not None and rescue.eviction is not None and rescue.status.ok:
+        cost = rescue.eviction.cost
+        if cost.pods:
+            metrics.observe(POD_VICTIMS if is_pod else GROUP_VICTIMS, cost.pods)
+        if cost.violations:
+            metrics.count(PDB_VIOLATIONS, cost.violations, preemptor=kind)
 
 
 def end_promises(books: Books, entity: EntityKey, cast: Cast, now_s: float) -> list[Effect]:

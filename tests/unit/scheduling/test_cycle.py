@@ -73,7 +73,7 @@ def test_durations_are_read_from_the_stopwatch_given() -> None:
             (("profile", "muster"), ("result", "scheduled")),
         )
     ]
-    assert (attempt.count, attempt.sum_s) == (1, 2.0)
+    assert (attempt.count, attempt.total) == (1, 2.0)
 
 
 def test_two_names_of_ours_in_one_group_are_a_contradiction() -> None:

@@ -26,4 +26,4 @@ def test_a_duration_falls_into_the_first_bucket_that_takes_it() -> None:
 def test_histograms_are_kept_by_name_and_labels() -> None:
     metrics = Metrics()
     metrics.observe("h", 1.5, result="scheduled")
-    assert metrics.histograms[("h", (("result", "scheduled"),))].sum_s == 1.5
+    assert metrics.histograms[("h", (("result", "scheduled"),))].total == 1.5

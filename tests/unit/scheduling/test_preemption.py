@@ -13,6 +13,7 @@ from muster.framework.runner import Runner, Weighted
 from muster.framework.status import Status
 from muster.placement.eviction import Eviction
 from muster.placement.victims import cost_of
+from muster.scheduling import metrics
 from muster.scheduling.scheduler import Scheduler
 
 
@@ -273,3 +274,40 @@ def test_a_chain_of_preemptions_ends(nodes: list[int], groups: list[tuple[int, i
 def test_a_victim_that_is_gone_before_its_eviction_is_answered_is_told_of_all_the_same() -> None:
     world = gang(full_world(1, grace_s=0), "h", 1).run(3)
     assert [name for name, _ in world.notes("Preempted")] == ["low-0"]
+
+
+def counted(world: World, name: str) -> dict[tuple[tuple[str, str], ...], int]:
+    return {labels: n for (known, labels), n in world.scheduler.metrics.counters.items() if known == name}
+
+
+def observed(world: World, name: str) -> list[tuple[int, float]]:
+    histograms = world.scheduler.metrics.histograms
+    return [(found.count, found.total) for (known, _), found in histograms.items() if known == name]
+
+
+def test_a_group_that_preempts_is_counted_as_stock_counts_it() -> None:
+    world = gang(full_world(grace_s=30), "h", 2)
+    assert counted(world, metrics.GROUP_PREEMPTIONS) == {(("result", "Success"),): 1}
+    assert observed(world, metrics.GROUP_VICTIMS) == [(1, 2)]
+    assert counted(world, metrics.ATTEMPTS) == {
+        (("profile", "muster"), ("result", "waiting_on_preemption")): 1
+    }
+    assert counted(world, metrics.POD_PREEMPTIONS) == {}
+    world.node("n0", cpu=1, labels={"news": "1"}).run(15)
+    assert counted(world, metrics.GROUP_PREEMPTIONS)[(("result", "Unschedulable"),)] >= 1
+    assert counted(world, metrics.ATTEMPTS)[(("profile", "muster"), ("result", "unschedulable"))] >= 1
+
+
+def test_a_lone_pod_that_preempts_is_counted_apart() -> None:
+    world = full_world(1).pod("h", priority=100).run(0.5)
+    assert counted(world, metrics.POD_PREEMPTIONS) == {(): 1}
+    assert observed(world, metrics.POD_VICTIMS) == [(1, 1)]
+    assert counted(world, metrics.GROUP_PREEMPTIONS) == {}
+    (labels,) = [key[1] for key in world.scheduler.metrics.histograms if key[0] == metrics.PREEMPTION_SECONDS]
+    assert labels == (("preemptor", "pod"), ("result", "Success"))
+
+
+def test_a_group_for_which_nobody_is_weaker_is_counted_as_without_a_way() -> None:
+    world = gang(full_world(), "h", 2, priority=10)
+    assert counted(world, metrics.GROUP_PREEMPTIONS) == {(("result", "UnschedulableAndUnresolvable"),): 1}
+    assert observed(world, metrics.GROUP_VICTIMS) == []
