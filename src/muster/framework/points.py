@@ -21,7 +21,7 @@ from muster.framework.groups import Group, PodKey, Subgroup, UnsupportedField
 from muster.framework.ports import Prepare
 from muster.framework.status import Status
 from muster.placement.domains import Placements
-from muster.placement.eviction import Eviction, Try
+from muster.placement.eviction import Eviction, EvictionSearch, Trial, Try
 from muster.placement.packing import Packing
 from muster.placement.victims import Judge, Unit
 
@@ -226,7 +226,9 @@ class Preemptor(Struct, frozen=True):
 
     `kind` as users are told it; `policy` its preemption policy; `is_draining`: pods it preempted before are
     still leaving.  `units`: those weaker than it, each to be evicted whole or not at all, most important
-    first.  `snapshot`: the cluster with the room that is promised to others already taken.
+    first.  `snapshot`: the cluster with the room that is promised to others already taken.  `work`: how much
+    may be done at once, in rows judged.  `found`: what a search that was put off has found since, on the
+    cluster as it was when it began.
     """
 
     kind: str
@@ -238,13 +240,19 @@ class Preemptor(Struct, frozen=True):
     snapshot: Snapshot
     judge: Judge
     trial: Try
+    work: int = 100_000
+    found: Eviction | Trial | None = None
 
 
 class Rescue(Struct, frozen=True):
-    """What may be done for a preemptor: on success there is an eviction, else the status says why not."""
+    """What may be done for a preemptor: on success there is an eviction, else the status says why not.
+
+    With status `wait` there is a search that is not finished: it is gone on with between other decisions.
+    """
 
     status: Status
     eviction: Eviction | None = None
+    search: EvictionSearch | None = None
 
 
 @runtime_checkable

@@ -239,7 +239,7 @@ class Runner:
         for plugin in self._post_filters:
             with _blamed(plugin.name, "post_filter", preemptor.kind):
                 answer = plugin.post_filter(preemptor)
-            rescue = Rescue(replace(answer.status, plugin=plugin.name), answer.eviction)
+            rescue = replace(answer, status=replace(answer.status, plugin=plugin.name))
             if rescue.status.verdict is not Verdict.UNSCHEDULABLE:
                 break
         return rescue

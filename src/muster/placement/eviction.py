@@ -22,10 +22,11 @@ from muster.placement.evictable import UnitColumns
 from muster.placement.reprieve import Reprieve
 from muster.placement.scoring import best_first
 from muster.placement.steering import Steer, Steering
-from muster.placement.victims import Cost, Judge, Seats, Unit, cost_of, split_by_budgets
+from muster.placement.victims import NOBODY, Cost, Judge, Seats, Unit, cost_of, split_by_budgets
 
 TRIES_MAX = 256
 TRIES_MIN = 8
+TRY_WORK = 1_000  # what any try costs besides: the questions to the plugins
 _WORK_MAX = 500_000  # members × nodes × tries
 _ROWS_MAX = 32  # compared one by one for a single member
 _SMALL = 20  # so many units may be searched for every smaller set
@@ -70,9 +71,40 @@ def choose_eviction(
     `units`: the most important first.  A `Trial` (not ok) where the preemptor does not fit even then.
     """
     search = EvictionSearch(units, budgets, snapshot, judge, trial)
-    while not search.advance(TRIES_MAX * trial.work):
+    while not search.advance(TRY_WORK):
         pass
     return search.answer
+
+
+def repeat_eviction(
+    found: Eviction,
+    units: Sequence[Unit],
+    budgets: Sequence[Budget],
+    snapshot: Snapshot,
+    judge: Judge,
+    trial: Try,
+) -> Eviction | None:
+    """What was found on an earlier snapshot, on this one: as many seats for the same units or fewer.
+
+    Those less important than any of them may have come since, and may go instead or as well.  None where that
+    is not possible any more, or one of them is not the same.
+    """
+    pods_of = {unit.name: _uids(unit) for unit in found.victims}
+    lowest = min((unit.priority for unit in found.victims), default=NOBODY)
+    victims = [
+        unit
+        for unit in units
+        if unit.is_leaving or unit.priority < lowest or pods_of.get(unit.name) == _uids(unit)
+    ]
+    search = EvictionSearch(victims, budgets, snapshot, judge, trial)
+    search.advance(trial.work + TRY_WORK)
+    again = search.answer
+    is_enough = isinstance(again, Eviction) and len(again.seats) >= len(found.seats)
+    return again if is_enough and isinstance(again, Eviction) else None
+
+
+def _uids(unit: Unit) -> frozenset[str]:
+    return frozenset(pod.metadata.uid for pod, _ in unit.pods)
 
 
 class EvictionSearch:
@@ -112,14 +144,14 @@ class EvictionSearch:
 
     def _run(self) -> Iterator[bool]:
         """The steps of the search; each gives True."""
-        self._work += self._try.work
+        self._work += self._try.work + TRY_WORK + len(self._units)
         found = self._everything_gone = self._try.on(self._ground, None, None)
-        yield True
         if not found.ok or not found.seats:
             yield from self._try_row_by_row()
             return
         self._wanted = len(found.seats)
         self._consider(found.seats, self._units, self._ground)
+        yield True
         for search in (
             self._spare_all,
             self._spare_protected,
@@ -155,7 +187,7 @@ class EvictionSearch:
         if self._tries_left <= 0:
             return False
         self._tries_left -= 1
-        self._work += self._try.work
+        self._work += self._try.work + TRY_WORK
         found = self._try.on(ground, rows, steer)
         if not found.ok or len(found.seats) < self._wanted:
             return False

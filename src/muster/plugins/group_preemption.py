@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from muster.framework.points import Preemptor, Rescue
 from muster.framework.status import Status
-from muster.placement.eviction import Trial, choose_eviction
+from muster.placement.eviction import Eviction, EvictionSearch, Trial, repeat_eviction
 
 
 class DefaultPreemption:
@@ -30,12 +30,28 @@ class DefaultPreemption:
             )
         if not preemptor.units:
             return Rescue(Status.unresolvable(_no_victims(preemptor)))
-        found = choose_eviction(
-            preemptor.units, preemptor.budgets, preemptor.snapshot, preemptor.judge, preemptor.trial
-        )
+        found = _choose(preemptor)
+        if isinstance(found, EvictionSearch):
+            return Rescue(Status.wait("still choosing whom to preempt"), search=found)
         if isinstance(found, Trial):
             return Rescue(Status.unschedulable(found.message))
         return Rescue(Status(Status.success().verdict, _success(preemptor.kind, found.cost.pods)), found)
+
+
+def _choose(preemptor: Preemptor) -> Eviction | Trial | EvictionSearch:
+    """The cheapest eviction, what is in the way of any, or the search for it where that takes longer.
+
+    What a search has found since is tried on the cluster as it is now; where that cannot be any more, the
+    first way there is, which is stock's, must do: so no search follows a search.
+    """
+    facts = (preemptor.units, preemptor.budgets, preemptor.snapshot, preemptor.judge, preemptor.trial)
+    if isinstance(preemptor.found, Eviction) and (again := repeat_eviction(preemptor.found, *facts)):
+        return again
+    search = EvictionSearch(*facts)
+    if preemptor.found is not None:
+        search.advance(1)
+        return search.answer
+    return search.answer if search.advance(preemptor.work) else search
 
 
 def _no_victims(preemptor: Preemptor) -> str:

@@ -23,6 +23,7 @@ from muster.scheduling.nominations import Nominations
 from muster.scheduling.preparations import Preparations
 from muster.scheduling.queue import Queue, QueueTimes
 from muster.scheduling.reasons import Explanations
+from muster.scheduling.rescues import Rescues
 from muster.scheduling.searches import Searches
 from muster.scheduling.speech import Speech
 from muster.scheduling.units import Units, Victim
@@ -48,6 +49,7 @@ class Books:
         self.nominations = Nominations()
         self.preparations = Preparations()
         self.units = Units(self.members)
+        self.rescues = Rescues()
         self.victims: dict[str, Victim] = {}  # by uid: asked to leave, and not gone yet
         self.told_when_done: dict[str, RecordEvent] = {}  # by uid of a victim: said when its eviction is done
         self.budgets: dict[ObjectKey, Budget] = {}

@@ -25,7 +25,7 @@ from muster.scheduling.metrics import (
 )
 from muster.scheduling.preemption import end_promises, make_room, may_make_room, with_promises
 from muster.scheduling.queue import Entry, Refusal
-from muster.scheduling.search import search
+from muster.scheduling.search import put_aside, search
 
 EVENTS_PER_ATTEMPT_MAX = 10
 EXPLAIN_AGAIN_S = 10.0
@@ -58,6 +58,9 @@ def run_cycle(books: Books, now_s: float) -> list[Effect]:
     is_rescued = False
     if decision.reason:
         rescued = make_room(books, entry.key, cast, decision, snapshot, now_s)
+        if rescued.is_put_off:
+            put_aside(books, entry, cast, decision, now_s)
+            return effects
         said = _explain(books, entry, cast, waiting, decision, snapshot, now_s, rescued.is_underway)
         effects += _refuse(books, entry, cast, waiting, decision, said, rescued.text, now_s)
         effects += rescued.effects

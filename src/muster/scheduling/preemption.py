@@ -24,7 +24,8 @@ from muster.framework.points import Preemptor, Rescue
 from muster.framework.ports import Effect, EvictDone, EvictFailed, EvictPod, ObjectReference, RecordEvent
 from muster.framework.runner import Runner
 from muster.framework.status import Status, Verdict
-from muster.placement.eviction import Eviction, Trial, Try
+from muster.placement.eviction import TRY_WORK, Eviction, Trial, Try
+from muster.placement.shapes import ShapeKey
 from muster.placement.steering import Steer
 from muster.scheduling.attempt import UNSCHEDULABLE, Attempt, attempt, conclude
 from muster.scheduling.binding import refuse_group
@@ -42,6 +43,7 @@ from muster.scheduling.metrics import (
 )
 from muster.scheduling.questions import find_question
 from muster.scheduling.queue import Place
+from muster.scheduling.rescues import WORK_PER_CYCLE
 from muster.scheduling.review import priority_of
 from muster.scheduling.searches import Question
 from muster.scheduling.seating import try_other_orders
@@ -70,12 +72,14 @@ class Rescued(NamedTuple):
     """What came of asking for room: words to add to the refusal, and what is to be done.
 
     `found`: it gets room, once those have left who must; `is_underway`: that, or earlier ones are leaving.
+    `is_put_off`: whom to drive out takes longer to say; nothing is said or done before.
     """
 
     text: str = ""
     effects: tuple[Effect, ...] = ()
     found: bool = False
     is_underway: bool = False
+    is_put_off: bool = False
 
 
 def with_promises(books: Books, entity: EntityKey, cast: Cast, snapshot: Snapshot) -> Snapshot:
@@ -112,6 +116,8 @@ def make_room(
     may_help = refused.reason == UNSCHEDULABLE and refused.rejectors and not refused.never
     if not may_help or not runner.makes_room or not waiting:
         return Rescued("", tuple(_promise(books, {}, waiting)))
+    if books.rescues.is_out(entity):
+        return Rescued(is_put_off=True)
     preemptor = _preemptor(books, entity, cast, waiting, snapshot, now_s)
     words = _WORDS["pod" if entity.kind == "pod" else "podgroup"]
     started_s = runner.stopwatch()
@@ -120,9 +126,13 @@ def make_room(
     except PluginError as error:
         _measure(books, entity.kind, None, runner.stopwatch() - started_s)
         return Rescued(f"{words}{error}")
-    _measure(books, entity.kind, rescue, runner.stopwatch() - started_s)
+    if rescue is None or rescue.search is None:
+        _measure(books, entity.kind, rescue, runner.stopwatch() - started_s)
     if rescue is None:
         return Rescued()
+    if rescue.search is not None:
+        books.rescues.put_off(entity, rescue.search)
+        return Rescued(is_put_off=True)
     effects: list[Effect] = []
     if rescue.eviction is not None and rescue.status.ok:
         effects = _carry_out(books, entity, cast, waiting, rescue.eviction, snapshot, now_s)
@@ -172,6 +182,18 @@ def may_make_room(books: Books, entity: EntityKey, cast: Cast, now_s: float) -> 
         asked=books.victims,
         now_s=now_s,
     )
+
+
+def go_on_choosing(books: Books, entity: EntityKey, now_s: float) -> None:
+    """Do a cycle's share of a search for victims that was put off; its entity is tried again at the end."""
+    rescues = books.rescues
+    entry = books.queue.find(entity)
+    if entry is None or entry.place not in (Place.SEARCHING, Place.ACTIVE):
+        rescues.forget(entity)  # placed, or gone
+    elif rescues.is_out(entity) and rescues.advance(entity) and entry.place is Place.SEARCHING:
+        books.queue.activate(
+            entity, priority=entry.priority, queued_s=None, now_s=now_s, event="VictimsChosen"
+        )
 
 
 def finish_eviction(books: Books, event: EvictDone) -> list[Effect]:
@@ -236,8 +258,11 @@ def _preemptor(
         trial=Try(
             on=_trial(cast, books.runner),
             members=len(waiting),
+            work=_work(waiting, books.runner, snapshot),
             domains=_domains(cast, books.runner, snapshot),
         ),
+        work=WORK_PER_CYCLE,
+        found=books.rescues.take_answer(entity),
     )
 
 
@@ -278,6 +303,19 @@ def _in_other_order(cast: Cast, fork: Snapshot, runner: Runner) -> Attempt | Non
     except PluginError:
         return None
     return None if outcome is None else conclude(cast, fork, runner, outcome)
+
+
+def _work(waiting: list[Member], runner: Runner, snapshot: Snapshot) -> int:
+    """What a try of these costs, in rows judged: one that cannot be counted with its like asks for itself."""
+    labels = runner.labels_read(snapshot.label_keys_read)
+    rows = snapshot.live_rows()
+    of_shape: dict[ShapeKey, list[Member]] = {}
+    for member in waiting:
+        of_shape.setdefault(member.shape(metadata=runner.reads_metadata, labels=labels), []).append(member)
+    return sum(
+        len(rows) + (0 if runner.can_count(alike[0].pod, snapshot, rows) else TRY_WORK * len(alike))
+        for alike in of_shape.values()
+    )
 
 
 def _domains(cast: Cast, runner: Runner, snapshot: Snapshot) -> tuple[Int32, ...]:

@@ -67,6 +67,7 @@ from muster.scheduling.members import (
 from muster.scheduling.metrics import Metrics
 from muster.scheduling.preemption import fail_eviction, finish_eviction, lose_victim
 from muster.scheduling.preparation import fail_preparation, lose_preparation, see_storage
+from muster.scheduling.preemption import fail_eviction, finish_eviction, go_on_choosing, lose_victim
 from muster.scheduling.queue import QueueTimes
 from muster.scheduling.report import Report, make_report
 from muster.scheduling.review import review_touched
@@ -357,7 +358,10 @@ class Scheduler:
         self._restoring = False
         for entity in books.speech.tick(now_s):
             effects += speak(books, entity, now_s)
+        put_off = books.rescues.first()  # not what this very cycle puts off: others are decided on in between
         effects += run_cycle(books, now_s)
+        if put_off is not None:
+            go_on_choosing(books, put_off, now_s)
         return effects
 
     def _wake(self, now_s: float) -> list[Effect]:
@@ -366,6 +370,7 @@ class Scheduler:
         if not books.synced:
             return []
         if books.touched or books.queue.has_active or books.preparations.touched:
+        if books.touched or books.queue.has_active or books.rescues:
             due_s: float | None = now_s
         else:
             due_s = min(

@@ -51,7 +51,7 @@ def search(
     said = question if isinstance(question, str) else _search_or_say(searches, entry.key, question, now_s)
     if isinstance(said, str):
         return _tell(decision, said)
-    _put_aside(books, entry, cast, decision, now_s)
+    put_aside(books, entry, cast, decision, now_s)
     return said
 
 
@@ -122,8 +122,8 @@ def _search_or_say(
     )
 
 
-def _put_aside(books: Books, entry: Entry, cast: Cast, decision: Attempt, now_s: float) -> None:
-    """Let the entity wait for the answer, or for an event that helps it before."""
+def put_aside(books: Books, entry: Entry, cast: Cast, decision: Attempt, now_s: float) -> None:
+    """Let the entity wait for the answer of a search, or for an event that helps it before."""
     waiting = cast.waiting()
     unplaced = tuple(shortfall.pod for shortfall in decision.shortfalls) or (waiting[0].pod,)
     rejected = Rejected(entry.key.key, cast.group, unplaced)

@@ -18,7 +18,14 @@ from muster.cluster.snapshot import Snapshot
 from muster.framework.runner import Runner, Weighted
 from muster.placement.assignment import UNPLACED, Assigner, assign_members
 from muster.placement.evictable import UnitColumns
-from muster.placement.eviction import Eviction, Trial, Try, choose_eviction
+from muster.placement.eviction import (
+    Eviction,
+    EvictionSearch,
+    Trial,
+    Try,
+    choose_eviction,
+    repeat_eviction,
+)
 from muster.placement.reprieve import Reprieve, remove_unit
 from muster.placement.shapes import shape_key
 from muster.placement.steering import Steer
@@ -368,3 +375,41 @@ def test_one_member_of_a_large_cluster_takes_the_row_that_costs_least_of_all() -
             scene.unit(5, (node, 1)).unit(5, (node, 1))
     scene.unit(5, (45, 2))
     assert scene.victims(1, 2) == [scene.units[-1].name]
+
+
+def advanced(scene: Scene, count: int, cpu: int) -> EvictionSearch:
+    pods = [make_pod(f"h-{index}", cpu=cpu) for index in range(count)]
+    way = Try(on=tries(pods, count), members=count)
+    return EvictionSearch(scene.sorted_units(), (), scene.cluster.snapshot(), RUNNER, way)
+
+
+@settings(deadline=None, max_examples=50)
+@given(scenes(), st.integers(1, 5000))
+def test_a_search_in_pieces_finds_what_it_finds_in_one_go(
+    drawn: tuple[Scene, int, int, tuple[Budget, ...]], work: int
+) -> None:
+    scene, count, cpu, _ = drawn
+    search = advanced(scene, count, cpu)
+    while not search.advance(work):
+        assert isinstance(search.answer, Eviction)
+    whole = scene.choose(count, cpu)
+    if isinstance(whole, Eviction):
+        assert isinstance(search.answer, Eviction)
+        assert search.answer.cost == whole.cost
+    else:
+        assert isinstance(search.answer, Trial)
+
+
+def test_what_was_found_holds_while_its_victims_are_the_same_and_no_longer() -> None:
+    scene = Scene([1, 1, 1]).unit(5, (0, 1)).unit(3, (1, 1)).unit(4, (2, 1))
+    found = scene.choose(1, 1)
+    assert isinstance(found, Eviction)
+    facts = ((), scene.cluster.snapshot(), RUNNER, Try(on=tries([make_pod("h", cpu=1)], 1), members=1))
+    again = repeat_eviction(found, scene.sorted_units(), *facts)
+    assert again is not None
+    assert [unit.name for unit in again.victims] == ["u1"]
+    others = [unit for unit in scene.sorted_units() if unit.name != "u1"]
+    assert repeat_eviction(found, others, *facts) is None
+    (one,) = found.victims
+    pods = tuple((replace(pod, metadata=replace(pod.metadata, uid="new")), row) for pod, row in one.pods)
+    assert repeat_eviction(found, [*others, replace(one, pods=pods)], *facts) is None
