@@ -57,6 +57,38 @@ def preempt(nodes: int) -> dict[str, Any]:
     }
 
 
+def preempt_with_gang(nodes: int, members: int) -> dict[str, Any]:
+    """One gang of members as large as a node, in a cluster full of lone pods of three lower priorities."""
+    fed = HandFed()
+    fed.see(NodeSeen(plain_node(number, 0)) for number in range(nodes))
+    small = pod_asking({"cpu": "1"})
+    for number in range(nodes):
+        for index, victim in enumerate(copies(small, VICTIMS_PER_NODE, prefix=f"v-{number}")):
+            spec = replace(victim.spec, node_name=f"node-{number:05d}", priority=(number + index) % 3)
+            fed.see([replace(victim, spec=spec)])
+    fed.begin()
+    fed.run()
+    key = ObjectKey("default", "high")
+    fed.see([GroupSeen(Group(key, "uid-high", "1", min_count=members, priority=PREEMPTOR_PRIORITY))])
+    large = pod_asking({"cpu": "4"})
+    large = replace(large, spec=replace(large.spec, priority=PREEMPTOR_PRIORITY))
+    before_s = fed.handled_s
+    fed.see(in_group(pod, "high") for pod in copies(large, members, prefix="high"))
+    fed.run(until_s=60.0)
+    bound = sum(key.name.startswith("high-") for key in fed.node_of)
+    evicted = nodes * VICTIMS_PER_NODE - sum(key.name.startswith("v-") for key in fed.pods)
+    faults = [] if bound == members else [f"{bound} of {members} preemptors bound"]
+    if evicted != members * VICTIMS_PER_NODE:
+        faults.append(f"{evicted} pods evicted for {members} preemptors")
+    return {
+        "preempting_p50_ms": 1000.0 * float(np.median(fed.evicting_s or [float("nan")])),
+        "all_events_ms": 1000.0 * (fed.handled_s - before_s),
+        "evictions": evicted,
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1.024 / 1000.0,
+        "wrong": faults,
+    }
+
+
 def make_trees(nodes: int, trees: int, groups: int, size: int) -> dict[str, Any]:
     """Place composite groups of `groups` gangs of `size` pods each, all known before the first decision."""
     fed = HandFed()

@@ -56,6 +56,7 @@ def quick_rows() -> list[Row]:
         _gangs("500 nodes, 3 × 500", 500, 3, 500),
         _gangs("500 nodes, 5 racks, 100 × 4", 500, 100, 4, 5),
         _preempt(100),
+        _preempt_with_gang(500, 50),
         _trees("500 nodes, 50 composites × 2 × 3", 500, 50, 2, 3),
         _scale(1000, 10),
         _scale(2000, 10),
@@ -82,6 +83,7 @@ def full_rows() -> list[Row]:
         _gangs("1,000 nodes, 500 × 20", 1000, 500, 20),
         *(_exact(nodes, feasible=feasible) for nodes in (40, 500) for feasible in (True, False)),
         *(_preempt(nodes) for nodes in (100, 500, 1000)),
+        *(_preempt_with_gang(nodes, 100) for nodes in (1000, 5000)),
         _trees("5,000 nodes, 500 composites × 2 × 3", 5000, 500, 2, 3),
         _trees("5,000 nodes, 3 composites × 2 × 500", 5000, 3, 2, 500),
         *(_scale(nodes, 20) for nodes in (1000, 2000, 5000, 10_000, 20_000, 50_000)),
@@ -111,6 +113,12 @@ def _gangs(name: str, nodes: int, gangs: int, size: int, racks: int = 0) -> Row:
 def _preempt(nodes: int) -> Row:
     name = f"{nodes:,} nodes full of gangs of 4"
     return Row("preemption", name, "muster", hard_groups.preempt, {"nodes": nodes})
+
+
+def _preempt_with_gang(nodes: int, members: int) -> Row:
+    name = f"{nodes:,} nodes full of lone pods, gang of {members}"
+    arguments = {"nodes": nodes, "members": members}
+    return Row("preemption", name, "muster", hard_groups.preempt_with_gang, arguments)
 
 
 def _trees(name: str, nodes: int, trees: int, groups: int, size: int) -> Row:
