@@ -369,8 +369,8 @@ class Scheduler:
         books = self._books
         if not books.synced:
             return []
-        if books.touched or books.queue.has_active or books.preparations.touched:
-        if books.touched or books.queue.has_active or books.rescues:
+        due_now = (books.touched, books.queue.has_active, books.preparations.touched, books.rescues)
+        if any(due_now):
             due_s: float | None = now_s
         else:
             due_s = min(
