@@ -65,9 +65,8 @@ from muster.scheduling.members import (
     group_entity,
 )
 from muster.scheduling.metrics import Metrics
-from muster.scheduling.preemption import fail_eviction, finish_eviction, lose_victim
-from muster.scheduling.preparation import fail_preparation, lose_preparation, see_storage
 from muster.scheduling.preemption import fail_eviction, finish_eviction, go_on_choosing, lose_victim
+from muster.scheduling.preparation import fail_preparation, lose_preparation, see_storage
 from muster.scheduling.queue import QueueTimes
 from muster.scheduling.report import Report, make_report
 from muster.scheduling.review import review_touched
