@@ -14,7 +14,7 @@ def test_the_code_of_the_guide_runs_and_its_tests_pass() -> None:
     names: dict[str, Any] = {}
     exec("\n".join(blocks), names)
     tests = [value for name, value in names.items() if name.startswith("test_")]
-    assert len(tests) == 2
+    assert len(tests) == 4
     for test in tests:
         test()
 

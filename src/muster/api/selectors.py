@@ -32,6 +32,17 @@ def matches_selector(selector: LabelSelector | None, labels: Mapping[str, str] |
     )
 
 
+def write_selector(selector: LabelSelector | None) -> str:
+    """A label selector in one line: "app=web, tier In (a, b)"; what selects all or nothing is said so."""
+    if selector is None:
+        return "a selector that takes nothing"
+    parts = [f"{key}={value}" for key, value in (selector.match_labels or {}).items()]
+    for requirement in selector.match_expressions or ():
+        values = f" ({', '.join(requirement.values)})" if requirement.values else ""
+        parts.append(f"{requirement.key} {requirement.operator}{values}")
+    return ", ".join(parts) or "any labels"
+
+
 def matches_requirement(requirement: LabelSelectorRequirement, value: str | None) -> bool:
     """Whether a label's value (None: the label is absent) meets the requirement.
 

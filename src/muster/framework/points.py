@@ -164,6 +164,23 @@ class Filter(Protocol):
 
 
 @runtime_checkable
+class Example(Protocol):
+    """A filter that can show on one node what its refusal rests on; every filter of Muster's own serves it.
+
+    Asked for what users are told, once for a reason that is news, never while nodes are judged.
+    """
+
+    name: ClassVar[str]
+
+    def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        """Say what on this row the reason `text` is about, to follow the node's name: "4 cpu asked, 2 free".
+
+        One clause, with amounts, taints, terms, domains and pods by name; "" if the row is not refused.
+        """
+        ...
+
+
+@runtime_checkable
 class Capacity(Protocol):
     """A filter that can also say how many copies of a member each row takes (the fast path of large gangs).
 

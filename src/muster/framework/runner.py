@@ -8,7 +8,7 @@ from outside: the real one in the runtime, one that always says zero in the simu
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from msgspec import Struct
@@ -24,6 +24,7 @@ from muster.framework.points import (
     ANY_ROW,
     Capacity,
     Entity,
+    Example,
     Filter,
     Hints,
     MemberCheck,
@@ -72,6 +73,17 @@ class Filtered(Struct, frozen=True):
 
     feasible: Bool
     reasons: tuple[NamedReason, ...]
+
+
+class Heed(NamedTuple):
+    """How rules about other pods bear on a pod.
+
+    `is_apart`: its copies exclude each other on a node.  `is_all`: nothing else is to be heeded; else other
+    pods keep it off some node, or its rule looks beyond single nodes.
+    """
+
+    is_apart: bool
+    is_all: bool
 
 
 class Weighted(Struct, frozen=True):
@@ -212,6 +224,14 @@ class Runner:
                 feasible &= verdict.feasible
             reasons += [NamedReason(plugin.name, reason) for reason in verdict.reasons]
         return Filtered(feasible, tuple(reasons))
+
+    def example(self, plugin: str, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        """What this filter's reason `text` is about on this row; "" if the plugin does not show it."""
+        for each in self.filters:
+            if each.name == plugin and isinstance(each, Example):
+                with _blamed(plugin, "example", pod.metadata.name):
+                    return each.example(pod, snapshot, row, text)
+        return ""
 
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         """Rows to judge again for `pod` after `placed` took `row`, ascending; None: all of them."""
@@ -355,6 +375,16 @@ class Runner:
             with _blamed(plugin.name, "filter", pod.metadata.name):
                 usable[rows] &= plugin.filter(pod, snapshot, rows).feasible
         return usable
+
+    def heeds_pods(self, pod: Pod, snapshot: Snapshot) -> Heed:
+        """What filters that read pods say of this one, beside what it asks of nodes."""
+        rows = snapshot.live_rows()
+        readers = [plugin for plugin in self.filters if getattr(plugin, "reads_pods", False)]
+        is_refused = any(not plugin.filter(pod, snapshot, rows).feasible.all() for plugin in readers)
+        if not any(self._changes_with_placing(plugin, pod, snapshot) for plugin in readers):
+            return Heed(is_apart=False, is_all=not is_refused)
+        packing, is_exact = self.packing([pod], snapshot, rows)
+        return Heed(is_apart=bool(packing.conflict[0, 0]), is_all=is_exact and not is_refused)
 
     def usable_when_empty(self, pod: Pod, snapshot: Snapshot) -> Bool:
         """[N] live rows that pass every filter that says it reads no pods (`reads_pods` is False)."""

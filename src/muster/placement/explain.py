@@ -46,8 +46,9 @@ class GangFacts(Struct, frozen=True):
 
     `needed` members must be placed together, `fitting` could be now; `usable` of `live` nodes pass the rules.
     `asks` says what members ask for ("8 × 1 nvidia.com/gpu").  `endings`: the fewest running groups whose end
-    is enough, None if none is.  `more_nodes`: how many more nodes like which, None if that does not help.
-    `impossible`: why no node can ever take one member, "" if some can.
+    is enough, None if none is, empty if that is not known.  `more_nodes`: how many more nodes like which,
+    None if that does not help.  `impossible`: why no node can ever take one member, "" if some can.
+    `leaves_out_pods`: members have rules about other pods, and nothing here reckons with them.
     """
 
     needed: int
@@ -59,10 +60,17 @@ class GangFacts(Struct, frozen=True):
     endings: tuple[str, ...] | None = None
     more_nodes: tuple[int, str] | None = None
     impossible: str = ""
+    leaves_out_pods: bool = False
 
     def sentence(self) -> str:
         """All of it in one line: "needs 8 × 1 nvidia.com/gpu, 4 free; would fit when default/job-a ends"."""
-        return "; ".join(part for part in (self._need(), self.impossible or self._relief()) if part)
+        parts = (self._need(), self.impossible or self._relief(), self._caveat())
+        return "; ".join(part for part in parts if part)
+
+    def _caveat(self) -> str:
+        """Amounts too large for the empty cluster are so whatever the rules are."""
+        is_open = self.leaves_out_pods and not self.impossible
+        return "rules about other pods are not reckoned with in this" if is_open else ""
 
     def _need(self) -> str:
         if self.impossible:
@@ -87,7 +95,9 @@ class GangFacts(Struct, frozen=True):
         if self.more_nodes is not None:
             count, name = self.more_nodes
             ways.append(f"with {count} more {'node' if count == 1 else 'nodes'} like {name}")
-        return f"would fit {', or '.join(ways)}" if ways else "would not fit even if everything running ended"
+        if ways:
+            return f"would fit {', or '.join(ways)}"
+        return "would not fit even if everything running ended" if self.endings is None else ""
 
 
 def summarize_nodes(node_count: int, counts: Mapping[str, int]) -> str:
@@ -105,8 +115,8 @@ def summarize_nodes(node_count: int, counts: Mapping[str, int]) -> str:
     )
 
 
-def make_ask(pod: Pod, count: int, usable: Bool, snapshot: Snapshot) -> Ask:
-    """What `count` members like this pod ask for.
+def make_ask(pod: Pod, count: int, usable: Bool, snapshot: Snapshot, *, is_apart: bool = False) -> Ask:
+    """What `count` members like this pod ask for; `is_apart`: no two of them on one node.
 
     `usable` [N]: live rows that pass every filter whose answer does not depend on what is placed.  Rows where
     a wanted host port is taken are left out too: whose end would free them is not looked into.
@@ -117,7 +127,7 @@ def make_ask(pod: Pod, count: int, usable: Bool, snapshot: Snapshot) -> Ask:
         for row in snapshot.rows_with_host_ports():
             taken = {(port.protocol, port.port) for port in snapshot.host_ports_on(row)}
             open_rows[row] &= not any((port.protocol, port.port) in taken for port in ports)
-    most = 0 if snapshot.unknown_resources(pod) else 1 if ports else UNLIMITED
+    most = 0 if snapshot.unknown_resources(pod) else 1 if ports or is_apart else UNLIMITED
     return Ask(
         request=snapshot.request_of(pod),
         member_count=count,
@@ -132,13 +142,19 @@ def explain_gang(
     members: Sequence[tuple[Pod, int, Bool]],
     needed: int,
     running: Iterable[RunningGroup] = (),
+    *,
+    apart: Sequence[bool] = (),
 ) -> GangFacts:
     """Say why `needed` of the members do not fit together now, and what would change that.
 
     `members` are the shapes that still want a place, in order: a pod of the shape, how many, and `usable` [N]
-    as for `make_ask`.  `running`: everyone whose end would free something.
+    as for `make_ask`.  `running`: everyone whose end would free something.  `apart`: of which shapes no two
+    share a node; of none unless given.
     """
-    asks = [make_ask(pod, count, usable, snapshot) for pod, count, usable in members]
+    asks = [
+        make_ask(pod, count, usable, snapshot, is_apart=is_apart)
+        for (pod, count, usable), is_apart in zip(members, apart or [False] * len(members), strict=True)
+    ]
     free = snapshot.free
     fitting = count_placeable(free, asks)
     usable = np.any([ask.usable for ask in asks], axis=0) if asks else np.zeros_like(snapshot.live)
@@ -171,7 +187,7 @@ def _shortages(snapshot: Snapshot, asks: Sequence[Ask], needed: int) -> tuple[Sh
     found = []
     for column in np.flatnonzero(ask.request).tolist():
         each, here = int(ask.request[column]), free[:, column]
-        if int(np.minimum(here // each, ask.per_node_max).sum()) < needed:
+        if int(np.minimum(here // each, needed).sum()) < needed:
             in_sum = sum(here.tolist())  # Python integers: a sum over nodes may leave int64
             found.append(Shortage(snapshot.axis.names[column], each, in_sum, int(here.max(initial=0))))
     return tuple(found)

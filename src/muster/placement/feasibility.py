@@ -28,8 +28,19 @@ def all_feasible(masks: Iterable[Bool], row_count: int) -> Bool:
     return feasible
 
 
-def count_reasons(rejections: Iterable[Rejection], row_count: int) -> dict[str, int]:
-    """Reason → how many rows it holds for, each row counted under the first plugin that refused it.
+class Lost(NamedTuple):
+    """How many rows are lost to a reason, the index of the first of them, and the plugin that gave it."""
+
+    rows: int
+    first: int
+    plugin: str
+
+
+_NONE = Lost(0, 2**31, "")
+
+
+def count_reasons(rejections: Iterable[Rejection], row_count: int) -> dict[str, Lost]:
+    """Reason → which rows it holds for, each row counted under the first plugin that refused it.
 
     Plugins are taken in the order of their first rejection; a plugin that gives several reasons for a row
     (short of cpu and of memory) is counted with all of them.
@@ -38,13 +49,16 @@ def count_reasons(rejections: Iterable[Rejection], row_count: int) -> dict[str, 
     for rejection in rejections:
         by_plugin.setdefault(rejection.plugin, []).append(rejection)
     left = np.ones(row_count, dtype=np.bool_)
-    counts: dict[str, int] = {}
-    for reasons in by_plugin.values():
+    counts: dict[str, Lost] = {}
+    for plugin, reasons in by_plugin.items():
         lost = np.zeros(row_count, dtype=np.bool_)
         for reason in reasons:
             here = reason.rejected & left
             if here.any():
-                counts[reason.text] = counts.get(reason.text, 0) + int(here.sum())
+                first, known = int(here.argmax()), counts.get(reason.text, _NONE)
+                counts[reason.text] = Lost(
+                    known.rows + int(here.sum()), min(first, known.first), known.plugin or plugin
+                )
                 lost |= here
         left &= ~lost
     return counts

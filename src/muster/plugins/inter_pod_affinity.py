@@ -13,6 +13,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from muster.api.core import Pod
+from muster.api.selectors import write_selector
 from muster.base.arrays import Bool, Float64, Int32, Int64
 from muster.cluster.pod_rules import (
     NamespaceLabels,
@@ -91,6 +92,17 @@ class InterPodAffinity:
                 reasons.append(NodeReason(rejected, text, resolvable=resolvable))
                 left &= allowed
         return NodeVerdict(left, tuple(reasons))
+
+    def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        rules = rules_of(pod)
+        if text == _AFFINITY_TEXT:
+            return _what_is_not_near(rules, _standing(pod, rules, snapshot), snapshot, row)
+        kind = _APART if text == _ANTI_AFFINITY_TEXT else _AGAINST
+        for other, key, value in _in_the_way(pod, rules, kind, snapshot, row):
+            name = f"{other.metadata.namespace}/{other.metadata.name}"
+            what = "must be kept away from" if kind == _APART else "keeps such pods away"
+            return f"pod {name} in {key}={value} {what}"
+        return ""
 
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         """The domains of the rules between the two, for mask and score; all rows once the first is near."""
@@ -235,6 +247,38 @@ def _was_first(placed: Pod, row: int, pod: Pod, rules: PodRules, snapshot: Snaps
         if _meets_affinity(move.pod, rules, snapshot.namespaces):
             before -= move.sign * sum(bool(column.ids[move.row] >= 0) for column in columns)
     return before <= 0
+
+
+# ── examples ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _what_is_not_near(rules: PodRules, standing: _Standing, snapshot: Snapshot, row: int) -> str:
+    """The first required affinity term that nobody meets in this row's domain."""
+    for term in rules.near:
+        column = snapshot.labels.column(term.topology_key)
+        domain = int(column.ids[row])
+        if domain < 0:
+            return f"has no label {term.topology_key}"
+        if not column.totals(standing.near)[domain]:
+            where = f"{term.topology_key}={column.values[domain]}"
+            wanted = " with " + write_selector(term.audience.selector) if len(rules.near) == 1 else ""
+            return f"no pod{wanted} in {where}"
+    return ""
+
+
+def _in_the_way(
+    pod: Pod, rules: PodRules, kind: str, snapshot: Snapshot, row: int
+) -> Iterator[tuple[Pod, str, str]]:
+    """Pods of this row's domains that stand against the pod by a rule of this kind; lowest rows first."""
+    standing = _standing(pod, rules, snapshot)
+    for key, amounts in (standing.apart if kind == _APART else standing.against).items():
+        column = snapshot.labels.column(key)
+        inside = column.rows_like(row)
+        for there in inside[amounts[inside] > 0].tolist():
+            for other in snapshot.pods_on(there):
+                effects = _effects(pod, rules, other, snapshot.namespaces)
+                if any(effect.kind == kind and effect.topology_key == key for effect in effects):
+                    yield other, key, column.values[int(column.ids[row])]
 
 
 # ── what placed pods mean to a pod ───────────────────────────────────────────────────────────────

@@ -4,8 +4,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from muster.api.core import Node, Pod
-from muster.api.selectors import matches_node_term, matches_requirement
+from muster.api.core import LabelSelectorRequirement, Node, Pod
+from muster.api.selectors import matches_name_field, matches_node_term, matches_requirement
 from muster.base.arrays import Float64, Int32
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected, opens
@@ -36,6 +36,10 @@ class NodeAffinity:
         text = "node(s) didn't match Pod's node affinity/selector"
         return NodeVerdict(feasible, (NodeReason(~feasible, text, resolvable=False),))
 
+    def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        node = snapshot.nodes[row]
+        return "" if node is None else _unmet(pod, node)
+
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         return np.empty(0, dtype=np.int32)
 
@@ -56,6 +60,34 @@ class NodeAffinity:
             HintRule(Change.NODE_LABELS_CHANGED, _matches_now),
             HintRule(Change.POD_UPDATED),
         )
+
+
+def _unmet(pod: Pod, node: Node) -> str:
+    """The first rule of the pod that the node does not meet; of the required terms, the first one's."""
+    labels = node.metadata.labels or {}
+    for requirement in selector_requirements(pod):
+        if not matches_requirement(requirement, labels.get(requirement.key)):
+            return _asks("nodeSelector", requirement, labels.get(requirement.key))
+    terms = required_terms(pod)
+    if terms is None or any(matches_node_term(term, node) for term in terms):
+        return ""
+    if not terms:
+        return "the required node affinity has no terms"
+    number = f"1st of {len(terms)} affinity terms" if len(terms) > 1 else "node affinity"
+    for requirement in terms[0].match_expressions or ():
+        if not matches_requirement(requirement, labels.get(requirement.key)):
+            return _asks(number, requirement, labels.get(requirement.key))
+    for field in terms[0].match_fields or ():
+        if not matches_name_field(field, node.metadata.name):
+            return _asks(number, field, node.metadata.name)
+    return f"{number} is empty, which no node meets"
+
+
+def _asks(rule: str, requirement: LabelSelectorRequirement, value: str | None) -> str:
+    """What the rule asks of one label or field, and what is there."""
+    values = f" ({', '.join(requirement.values)})" if requirement.values else ""
+    there = "is not there" if value is None else f"is {value}"
+    return f"{rule} asks {requirement.key} {requirement.operator}{values}, which {there}"
 
 
 def _matches_now(rejected: Rejected, event: ClusterEvent) -> Hint:

@@ -28,6 +28,11 @@ class NodeName:
         reason = NodeReason(~feasible, "node(s) didn't match the requested node name", resolvable=False)
         return NodeVerdict(feasible, (reason,))
 
+    def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        wanted = pod.spec.node_name
+        exists = "" if wanted in snapshot.row_of_node else ", which does not exist"
+        return f"the pod names node {wanted}{exists}"
+
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         return np.empty(0, dtype=np.int32)
 

@@ -31,6 +31,14 @@ class NodePorts:
         text = "node(s) didn't have free ports for the requested pod ports"
         return NodeVerdict(~rejected, (NodeReason(rejected, text),))
 
+    def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        for port in host_ports(pod):
+            for other in snapshot.pods_on(row):
+                if _collide((port,), host_ports(other)):
+                    owner = f"{other.metadata.namespace}/{other.metadata.name}"
+                    return f"host port {port.port}/{port.protocol} is taken by pod {owner}"
+        return ""
+
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         return np.array([row] if _collide(host_ports(placed), host_ports(pod)) else [], dtype=np.int32)
 

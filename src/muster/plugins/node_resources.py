@@ -7,6 +7,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from muster.api.core import Pod
+from muster.api.quantity import format_amount
 from muster.base.arrays import Bool, Float64, Int32, Int64, pick
 from muster.cluster.axes import PODS
 from muster.cluster.requests import pod_requests
@@ -57,6 +58,25 @@ class NodeResourcesFit:
             feasible[:] = False
             reasons.append(NodeReason(np.ones(len(rows), dtype=np.bool_), _text(resource), resolvable=False))
         return NodeVerdict(feasible, tuple(reasons))
+
+    def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        for resource in snapshot.unknown_resources(pod):
+            if text == _text(resource):
+                return f"offers no {resource}"
+        request = snapshot.request_of(pod)
+        for column in _columns_asked(snapshot, request):
+            name = snapshot.axis.names[column]
+            if text != _text(name):
+                continue
+            offered = int(snapshot.allocatable[row, column])
+            free = max(0, offered - int(snapshot.requested[row, column]))
+            asked, has = format_amount(name, int(request[column])), format_amount(name, offered)
+            if name == PODS:
+                return f"takes {has} pods and has them"
+            if offered < request[column]:
+                return f"{asked} {name} asked, the whole node has {has}"
+            return f"{asked} {name} asked, {format_amount(name, free)} of {has} free"
+        return ""
 
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         return np.array([row], dtype=np.int32)

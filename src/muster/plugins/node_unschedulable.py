@@ -27,6 +27,9 @@ class NodeUnschedulable:
             return NodeVerdict(np.ones(len(rows), dtype=np.bool_))
         return NodeVerdict(~rejected, (NodeReason(rejected, "node(s) were unschedulable", resolvable=False),))
 
+    def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        return "spec.unschedulable is true"
+
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         return np.empty(0, dtype=np.int32)
 

@@ -38,6 +38,14 @@ class TaintToleration:
                 reasons.append(NodeReason(rejected, text, resolvable=False))
         return NodeVerdict(feasible, tuple(reasons))
 
+    def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        taints = snapshot.taints.sets[int(snapshot.taints.set_of[row])]
+        taint = find_untolerated(taints, pod.spec.tolerations or (), _HARD)
+        if taint is None:
+            return ""
+        value = f"={taint.value}" if taint.value else ""
+        return f"taint {taint.key}{value}:{taint.effect}"
+
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         return np.empty(0, dtype=np.int32)
 

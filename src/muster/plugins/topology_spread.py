@@ -85,6 +85,25 @@ class PodTopologySpread:
             reasons.append(NodeReason(over, _SKEW_TEXT))
         return NodeVerdict(left, tuple(reasons))
 
+    def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        for constraint, spread in zip(_constraints(pod, _HARD), _spreads(pod, _HARD, snapshot), strict=True):
+            key, domain = constraint.topology_key, int(spread.column.ids[row])
+            if domain < 0:
+                return f"has no label {key}"
+            domains = _domains(spread, snapshot)
+            would, fewest = (
+                int(domains.pods[domain]) + spread.counts_itself,
+                domains.fewest(spread.min_domains),
+            )
+            if would - fewest > spread.max_skew:
+                few = int(domains.exists.sum())
+                lowest = f"the emptiest has {fewest}"
+                if few < spread.min_domains:
+                    lowest = f"0 counts as the fewest, as there are {few} of minDomains {spread.min_domains}"
+                where = f"{key}={spread.column.values[domain]}"
+                return f"{where} would have {would} such pods, {lowest}, maxSkew is {spread.max_skew}"
+        return ""
+
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         """The domain that got a pod, for mask and score; all rows if only that domain was the emptiest."""
         changed: set[int] = set()

@@ -69,6 +69,17 @@ class VolumeBinding:
             found[index] = known[key]
         return found
 
+    def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        needs, offers = find_needs(pod, snapshot.volumes), offers_of(snapshot)
+        if text == NOT_REACHED:
+            for name in needs.volume_names:
+                if not offers.reach(name)[row]:
+                    return f"volume {name} of this pod is not reached from there"
+            return f"a volume of this pod is being made for node {', '.join(needs.made_on)}"
+        claims = [*needs.open_claims, *(key for key, _ in claims_of(pod))]
+        lack = "no volume is free or can be made for it there" if text == NO_VOLUME else "it holds the pod up"
+        return f"claim {'/'.join(claims[0])}: {lack}"
+
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         """Whoever takes a volume may have taken it from anybody."""
         if not pod.spec.volumes or not placed.spec.volumes:

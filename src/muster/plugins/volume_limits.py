@@ -36,6 +36,15 @@ class NodeVolumeLimits:
                 feasible[index] = _fits(wanted, snapshot, row, limits)
         return NodeVerdict(feasible, () if feasible.all() else (NodeReason(~feasible, EXCEEDED),))
 
+    def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        wanted = set(_attached(pod, snapshot.volumes))
+        there = _with_those_there(wanted, snapshot, row)
+        for driver, limit in sorted(_limits_of(snapshot.node_names[row], snapshot.volumes).items()):
+            count = sum(driver == each for each, _ in there)
+            if count > limit and any(driver == each for each, _ in wanted):
+                return f"{count} volumes of {driver} would be attached, {limit} can be"
+        return ""
+
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         """The row itself, where both attach something."""
         changes = bool(pod.spec.volumes and placed.spec.volumes and claims_of(pod) and claims_of(placed))
@@ -79,12 +88,18 @@ def _attached(pod: Pod, volumes: Volumes) -> Iterator[tuple[str, str]]:
 
 
 def _fits(wanted: set[tuple[str, str]], snapshot: Snapshot, row: int, limits: dict[str, int]) -> bool:
+    there = _with_those_there(wanted, snapshot, row)
+    drivers = {driver for driver, _ in wanted} & limits.keys()
+    return all(sum(driver == each for each, _ in there) <= limits[driver] for driver in drivers)
+
+
+def _with_those_there(wanted: set[tuple[str, str]], snapshot: Snapshot, row: int) -> set[tuple[str, str]]:
+    """The volumes that the node would have attached."""
     there = set(wanted)
     for other in snapshot.pods_on(row):
         if other.spec.volumes:
             there.update(_attached(other, snapshot.volumes))
-    drivers = {driver for driver, _ in wanted} & limits.keys()
-    return all(sum(driver == each for each, _ in there) <= limits[driver] for driver in drivers)
+    return there
 
 
 def _had_volumes(rejected: Rejected, event: ClusterEvent) -> Hint:

@@ -34,6 +34,16 @@ class VolumeRestrictions:
         feasible = np.full(len(rows), not taken)
         return NodeVerdict(feasible, (NodeReason(~feasible, IN_USE),) if taken else ())
 
+    def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        alone = set(_alone(pod, snapshot.volumes))
+        for there in snapshot.live_rows().tolist():
+            for other in snapshot.pods_on(there):
+                shared = sorted(alone & {key for key, _ in claims_of(other)})
+                if shared:
+                    user = f"{other.metadata.namespace}/{other.metadata.name}"
+                    return f"claim {'/'.join(shared[0])} is pod {user}'s, on {snapshot.node_names[there]}"
+        return "some claim of it is another pod's"
+
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         """Everywhere, where both would use one such claim; else nowhere."""
         if pod.spec.volumes and placed.spec.volumes:

@@ -3,6 +3,7 @@
 In comes the head of the queue; out go bindings to ask for, or reasons.  Next: `binding.py`.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -66,7 +67,7 @@ def run_cycle(books: Books, now_s: float) -> list[Effect]:
         effects += rescued.effects
         is_rescued = rescued.found and cast.group is not None
     else:
-        effects += _leave(books, entry, cast, decision, now_s)
+        effects += _leave(books, entry, cast, decision, snapshot, now_s)
     result = _RESULTS.get(decision.reason, "waiting_on_preemption" if is_rescued else "unschedulable")
     _measure(books, entry, waiting, result, algorithm_s, stopwatch() - started_s)
     return effects
@@ -83,13 +84,15 @@ def _despair(books: Books, entry: Entry, cast: Cast, snapshot: Snapshot, decisio
     return replace(decision, never=never.text, missing=never.missing) if never.text else decision
 
 
-def _leave(books: Books, entry: Entry, cast: Cast, decision: Attempt, now_s: float) -> list[Effect]:
+def _leave(
+    books: Books, entry: Entry, cast: Cast, decision: Attempt, snapshot: Snapshot, now_s: float
+) -> list[Effect]:
     """The minimum is placed: who is left over is told why and waits on, its group's condition untouched."""
     left = cast.waiting()
     if not left:
         books.queue.drop(entry.key)
         return []
-    said = _Said(next(iter(decision.own_texts.values()), ""), (), now_s)
+    said = _say(books, entry, next(iter(decision.own_texts.values()), ""), decision, snapshot, now_s)
     effects = _refuse(books, entry, cast, left, decision, said, "", now_s)
     if may_make_room(books, entry.key, cast, now_s):  # the next attempt asks for it
         books.queue.activate(
@@ -115,7 +118,9 @@ def _refuse(
     if cast.group is None:
         effects = _tell_members(books, left, {}, reason, said.message + rescued, now_s)
     else:
-        effects = _tell_members(books, left, decision.own_texts, reason, said.message, now_s)
+        own_texts = {key: said.shown.get(text, text) for key, text in decision.own_texts.items()}
+        decision = replace(decision, own_texts=own_texts)
+        effects = _tell_members(books, left, own_texts, reason, said.message, now_s)
     effects += _tell_groups(books, cast, decision, reason, said.message, rescued, now_s)
     unplaced = tuple(shortfall.pod for shortfall in decision.shortfalls) or (left[0].pod,)
     is_group = cast.group is not None
@@ -127,6 +132,7 @@ def _refuse(
         plain=said.message,
         short_of=said.short_of,
         explained_s=said.at_s,
+        shown=said.shown,
         missing=decision.missing,
         never=bool(decision.never),
         shape=left[0].shape(
@@ -177,11 +183,22 @@ def _tell_members(
 
 
 class _Said(NamedTuple):
-    """What a group is told, the facts behind it (counts, filters' words, who holds room), and since when."""
+    """What a group is told, the facts behind it (counts, filters' words, who holds room), and since when.
+
+    `shown`: the filters' words → the same with examples.
+    """
 
     message: str
     short_of: tuple[object, ...]
     at_s: float
+    shown: Mapping[str, str]
+
+
+def _say(books: Books, entry: Entry, text: str, decision: Attempt, snapshot: Snapshot, now_s: float) -> _Said:
+    """Say one text; where filters said it, with examples, those that were given for it before if any were."""
+    known = entry.refusal.shown if entry.refusal is not None else {}
+    shown = books.explanations.show(decision.shortfalls, known, snapshot)
+    return _Said(shown.get(text, text), (), now_s, shown)
 
 
 def _explain(
@@ -200,21 +217,23 @@ def _explain(
     when only others have come or gone, after ten seconds at the earliest.
     """
     if decision.never and cast.group is not None:
-        own = [decision.message, *(shortfall.text for shortfall in decision.shortfalls[:1])]
-        return _Said("; ".join(filter(None, (decision.never, *own))), (), now_s)
+        said = _say(books, entry, decision.message, decision, snapshot, now_s)
+        own = (said.shown.get(short.text, short.text) for short in decision.shortfalls[:1])
+        return said._replace(message="; ".join(filter(None, (decision.never, decision.message, *own))))
     if decision.reason != UNSCHEDULABLE or not decision.shortfalls:
-        return _Said(decision.message, (), now_s)
+        return _say(books, entry, decision.message, decision, snapshot, now_s)
     if cast.group is None:
-        return _Said(decision.shortfalls[0].text, (), now_s)
+        return _say(books, entry, decision.shortfalls[0].text, decision, snapshot, now_s)
     if is_rescued:
-        return _Said(decision.message, (), now_s)
+        return _say(books, entry, decision.message, decision, snapshot, now_s)
     texts = tuple(shortfall.text for shortfall in decision.shortfalls)
     short_of = (decision.message, texts, books.members.holders_version)
     before = entry.refusal
     if before is not None and before.short_of[:2] == short_of[:2]:
         is_fresh = now_s - before.explained_s < EXPLAIN_AGAIN_S
         if is_fresh or before.short_of == short_of:
-            return _Said(before.plain, before.short_of, before.explained_s)
+            return _Said(before.plain, before.short_of, before.explained_s, before.shown)
+    shown = books.explanations.show(decision.shortfalls, {}, snapshot)
     try:
         message = books.explanations.explain(
             decision.message,
@@ -224,10 +243,12 @@ def _explain(
             snapshot,
             books.members,
             nearest=decision.nearest,
+            shown=shown,
+            fits=lambda fork: not attempt(cast, fork, books.runner).reason,
         )
     except PluginError:  # on a member that was not tried; the next attempt may come to it
         message = decision.message
-    return _Said(message, short_of, now_s)
+    return _Said(message, short_of, now_s, shown)
 
 
 def _measure(

@@ -4,14 +4,14 @@ What a group holds is reckoned again only when a member of it came or went.  In 
 snapshot; next: `reasons.py`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
 from muster.base.arrays import Int64
 from muster.cluster.snapshot import Snapshot
 from muster.placement.relief import RunningGroup
-from muster.scheduling.members import Cast, EntityKey, Members, Stage
+from muster.scheduling.members import Cast, EntityKey, Member, Members, Stage
 
 _HELD_FOR_EVER = ("DaemonSet", "Node")  # pods of these owners do not end
 
@@ -62,9 +62,33 @@ class Holders:
             held = self._held[entity] = _Held(cast.version, width, _by_node(cast, snapshot))
         if held.row_of_node is not snapshot.row_of_node:
             held.row_of_node = snapshot.row_of_node
-            name = str(entity.key) if entity.kind == "podgroup" else f"pod {entity.key}"
-            held.group = _in_rows(name, held.by_node, snapshot.row_of_node)
+            held.group = _in_rows(_name_of(entity), held.by_node, snapshot.row_of_node)
         return held.group
+
+
+def without(names: Iterable[str], members: Members, snapshot: Snapshot) -> Snapshot:
+    """A fork of the snapshot after the end of these groups and lone pods, named as `running` names them."""
+    ended, fork = set(names), snapshot.fork()
+    for entity, cast in members.casts().items():
+        if cast.is_holding and _name_of(entity) in ended:
+            for member in _ending(cast):
+                row = snapshot.row_of_node.get(member.node_name, -1)
+                if row >= 0 and any(
+                    each.metadata.uid == member.pod.metadata.uid for each in snapshot.pods_on(row)
+                ):
+                    fork.remove(member.pod, row)
+    return fork
+
+
+def _name_of(entity: EntityKey) -> str:
+    return str(entity.key) if entity.kind == "podgroup" else f"pod {entity.key}"
+
+
+def _ending(cast: Cast) -> Iterator[Member]:
+    """Placed members that go when their work is done."""
+    for member in cast.of(Stage.BOUND, Stage.ASSUMED):
+        if not any(owner.kind in _HELD_FOR_EVER for owner in member.pod.metadata.owner_references or ()):
+            yield member
 
 
 def _in_rows(name: str, by_node: Mapping[str, Int64], row_of_node: Mapping[str, int]) -> RunningGroup | None:
@@ -78,9 +102,7 @@ def _in_rows(name: str, by_node: Mapping[str, Int64], row_of_node: Mapping[str, 
 
 def _by_node(cast: Cast, snapshot: Snapshot) -> dict[str, Int64]:
     by_node: dict[str, Int64] = {}
-    for member in cast.of(Stage.BOUND, Stage.ASSUMED):
-        if any(owner.kind in _HELD_FOR_EVER for owner in member.pod.metadata.owner_references or ()):
-            continue
+    for member in _ending(cast):
         request = snapshot.request_of(member.pod)
         held = by_node.get(member.node_name)
         by_node[member.node_name] = request if held is None else held + request

@@ -131,7 +131,7 @@ class LeafTrial:
         known = self._findings.shortfalls.get(shape)
         if known is None:
             filtered = self._runner.filter(member.pod, self._board.fork, self._rows)
-            known = shortfall_of_filters(member.pod, filtered, row_count=len(self._rows))
+            known = shortfall_of_filters(member.pod, filtered, self._board.fork, self._rows)
             self._findings.shortfalls[shape] = known
         return known
 

@@ -12,7 +12,7 @@ told to the entity they are about, never searched for.  Next: `cycle.py`.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 
 from msgspec import Struct
@@ -50,10 +50,11 @@ class Refusal(Struct, frozen=True):
     """Why an attempt failed: by which plugins, of whom, and what its users are told.
 
     `plain` is the message without what preemption came to; `short_of`: the facts behind it, which was found
-    at `explained_s`.  `missing`: how many members more would have to find room, where that is known exactly
-    (members of one shape); 0 where it is not.  `never`: not even the empty cluster has room, so that nothing
-    but a node helps.  `error`: a contradiction or a refused call rather than lack of room.  Errors of one
-    round (the number of the attempt that led to them) count once, however many members they hit.
+    at `explained_s`; `shown`: what the filters said → the same with examples.  `missing`: how many members
+    more would have to find room, where that is known exactly (members of one shape); 0 where it is not.
+    `never`: not even the empty cluster has room, so that nothing but a node helps.  `error`: a contradiction
+    or a refused call rather than lack of room.  Errors of one round (the number of the attempt that led to
+    them) count once, however many members they hit.
     """
 
     rejectors: frozenset[str]
@@ -63,6 +64,7 @@ class Refusal(Struct, frozen=True):
     plain: str = ""
     short_of: tuple[object, ...] = ()
     explained_s: float = 0.0
+    shown: Mapping[str, str] = {}
     member_count: int = 1
     missing: int = 0
     shape: ShapeKey = b""

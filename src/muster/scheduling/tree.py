@@ -357,7 +357,8 @@ def _with_cause(status: Status, findings: Findings) -> Status:
 def _nowhere(group: Group, snapshot: Snapshot, rows: Int32) -> str:
     keys = " and ".join(group.topology_keys)
     nodes = "1 node has" if rows.size == 1 else f"{rows.size} nodes have"
-    return f"no feasible placements found: none of {nodes} the label {keys}"
+    example = f", {snapshot.node_names[rows[0]]} for example" if rows.size else ""
+    return f"no feasible placements found: none of {nodes} the label {keys}{example}"
 
 
 def _in_words(
@@ -366,11 +367,12 @@ def _in_words(
     """Say on a refusal how many placements there are, and of which one the reason speaks."""
     if outcome.ok or outcome.is_error:
         return outcome
-    name = placements.names[nearest]
+    name, count = placements.names[nearest], placements.rows_of(nearest).size
     outcome.findings.rejectors.update(rejectors)
     outcome.findings.nearest = (name, placements.rows_of(nearest))
     text = (
-        f"0/{placements.count} placements are available, first placement status ({name}): "
+        f"0/{placements.count} placements are available, first placement status ({name}, "
+        f"{count} of {placements.all_rows().size} nodes): "
         f"{outcome.status.message}"
     )
     status = Status(outcome.status.verdict, text, outcome.status.plugin)

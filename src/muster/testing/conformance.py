@@ -23,6 +23,7 @@ from muster.framework.points import (
     ANY_ROW,
     Capacity,
     Entity,
+    Example,
     Filter,
     Hints,
     MemberCheck,
@@ -260,7 +261,9 @@ def _check_node_wise(plugin: Any, pod: Pod, snapshot: Snapshot) -> None:
     rows = snapshot.live_rows()
     before = snapshot.requested.copy()
     if isinstance(plugin, Filter):
-        _check_filter(plugin, pod, snapshot, rows)
+        verdict = _check_filter(plugin, pod, snapshot, rows)
+        if isinstance(plugin, Example):
+            _check_example(plugin, verdict, pod, snapshot, rows)
         _check_rows_changed(plugin, pod, snapshot, rows)
     if isinstance(plugin, Filter) and isinstance(plugin, Capacity):
         _check_capacity(plugin, plugin, pod, snapshot, rows)
@@ -271,7 +274,7 @@ def _check_node_wise(plugin: Any, pod: Pod, snapshot: Snapshot) -> None:
     _promise(np.array_equal(before, snapshot.requested), plugin, "node-wise", "writes nothing")
 
 
-def _check_filter(plugin: Filter, pod: Pod, snapshot: Snapshot, rows: Int32) -> None:
+def _check_filter(plugin: Filter, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
     verdict = plugin.filter(pod, snapshot, rows)
     _promise(isinstance(verdict, NodeVerdict), plugin, "filter", "answers with a NodeVerdict")
     feasible = verdict.feasible
@@ -300,10 +303,20 @@ def _check_filter(plugin: Filter, pod: Pod, snapshot: Snapshot, rows: Int32) -> 
         other = replace(twin, metadata=metadata)
         same = np.array_equal(plugin.filter(other, snapshot, rows).feasible, feasible)
         _promise(same, plugin, "filter", "reads no labels or annotations (reads_metadata is False)")
+    return verdict
 
 
 def _labels_that_rules_read(pod: Pod, snapshot: Snapshot) -> dict[str, str]:
     return dict(labels_read(pod, snapshot.label_keys_read | label_keys_read(pod)))
+
+
+def _check_example(plugin: Example, verdict: NodeVerdict, pod: Pod, snapshot: Snapshot, rows: Int32) -> None:
+    """On every row with a reason there is something to show, in one line that can be read."""
+    for reason in verdict.reasons:
+        for row in rows[reason.rejected].tolist():
+            shown = plugin.example(pod, snapshot, row, reason.text)
+            _promise(isinstance(shown, str) and bool(shown), plugin, "example", "shows every reason it gives")
+            _promise(shown.isprintable(), plugin, "example", "is one line")
 
 
 def _check_rows_changed(plugin: Filter, pod: Pod, snapshot: Snapshot, rows: Int32) -> None:

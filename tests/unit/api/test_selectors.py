@@ -16,6 +16,7 @@ from muster.api.selectors import (
     matches_requirement,
     matches_selector,
     tolerates,
+    write_selector,
 )
 from muster.testing.builders import make_node
 
@@ -114,3 +115,25 @@ def test_the_first_untolerated_taint_of_the_effects_is_found() -> None:
     found = find_untolerated(taints, tolerations, ("NoSchedule", "NoExecute"))
     assert found is taints[2]
     assert find_untolerated(taints, tolerations, ("NoSchedule",)) is None
+
+
+@pytest.mark.parametrize(
+    ("selector", "text"),
+    [
+        pytest.param(None, "a selector that takes nothing", id="none"),
+        pytest.param(LabelSelector(), "any labels", id="empty"),
+        pytest.param(
+            LabelSelector(
+                match_labels={"app": "web"},
+                match_expressions=[
+                    LabelSelectorRequirement(key="tier", operator="In", values=["a", "b"]),
+                    LabelSelectorRequirement(key="old", operator="DoesNotExist"),
+                ],
+            ),
+            "app=web, tier In (a, b), old DoesNotExist",
+            id="labels-and-expressions",
+        ),
+    ],
+)
+def test_a_selector_is_written_in_one_line(selector: LabelSelector | None, text: str) -> None:
+    assert write_selector(selector) == text

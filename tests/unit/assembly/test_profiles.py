@@ -42,7 +42,7 @@ def test_a_third_partys_plugin_takes_part_without_touching_ours() -> None:
     world = World(build(config, third_party=THIRD_PARTY)).node("n1").node("n3").pod("p").run()
     condition = world.pod_condition("p")
     assert condition is not None
-    assert condition.message == "0/2 nodes are available: 2 odd."
+    assert condition.message == "0/2 nodes are available: 2 odd. For example n1."
     world.node("n4").run()
     assert world.node_of("p") == "n4"
 

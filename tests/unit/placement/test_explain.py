@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from muster.cluster.snapshot import Snapshot
-from muster.placement.explain import explain_gang, make_ask, summarize_nodes
+from muster.placement.explain import GangFacts, explain_gang, make_ask, summarize_nodes
 from muster.placement.relief import RunningGroup
 from muster.testing.builders import ClusterBuilder, make_cluster, make_pod
 
@@ -195,3 +196,16 @@ def test_the_summary_of_a_pod_reads_as_stock_words_it() -> None:
     )
     assert summarize_nodes(0, {}) == "0/0 nodes are available: the cluster has no nodes."
     assert summarize_nodes(2, {}) == "0/2 nodes are available."
+
+
+def test_what_is_left_out_is_said_unless_no_node_is_large_enough_anyway() -> None:
+    facts = GangFacts(needed=2, fitting=2, live=2, usable=2, asks="2 × 1 cpu", leaves_out_pods=True)
+    caveat = "; rules about other pods are not reckoned with in this"
+    assert facts.sentence().endswith(caveat)
+    assert not replace(facts, impossible="no node offers x").sentence().endswith(caveat)
+
+
+def test_ends_that_are_not_known_are_not_called_useless() -> None:
+    facts = GangFacts(needed=2, fitting=1, live=2, usable=2, asks="2 × 1 cpu", endings=())
+    assert "would not fit" not in facts.sentence()
+    assert "would not fit even if" in replace(facts, endings=None).sentence()

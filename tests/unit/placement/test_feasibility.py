@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from muster.placement.feasibility import Rejection, all_feasible, count_reasons
+from muster.placement.feasibility import Lost, Rejection, all_feasible, count_reasons
 
 
 def mask(*cells: int) -> np.ndarray:  # type: ignore[type-arg]
@@ -19,7 +19,10 @@ def test_a_row_counts_under_the_first_plugin_that_refused_it() -> None:
         Rejection("Taints", "tainted", mask(1, 1, 0, 0)),
         Rejection("Fit", "Insufficient cpu", mask(0, 1, 1, 1)),
     ]
-    assert count_reasons(rejections, 4) == {"tainted": 2, "Insufficient cpu": 2}
+    assert count_reasons(rejections, 4) == {
+        "tainted": Lost(2, 0, "Taints"),
+        "Insufficient cpu": Lost(2, 2, "Fit"),
+    }
 
 
 def test_all_reasons_of_one_plugin_count_for_a_row() -> None:
@@ -27,12 +30,13 @@ def test_all_reasons_of_one_plugin_count_for_a_row() -> None:
         Rejection("Fit", "Insufficient cpu", mask(1, 1)),
         Rejection("Fit", "Insufficient memory", mask(1, 0)),
     ]
-    assert count_reasons(rejections, 2) == {"Insufficient cpu": 2, "Insufficient memory": 1}
+    counts = {text: lost.rows for text, lost in count_reasons(rejections, 2).items()}
+    assert counts == {"Insufficient cpu": 2, "Insufficient memory": 1}
 
 
 def test_one_text_given_twice_is_one_reason() -> None:
-    rejections = [Rejection("Fit", "short", mask(1, 0)), Rejection("Fit", "short", mask(0, 1))]
-    assert count_reasons(rejections, 2) == {"short": 2}
+    rejections = [Rejection("Fit", "short", mask(0, 1)), Rejection("Fit", "short", mask(1, 0))]
+    assert count_reasons(rejections, 2) == {"short": Lost(2, 0, "Fit")}
 
 
 def test_a_reason_that_holds_for_no_row_is_not_told() -> None:

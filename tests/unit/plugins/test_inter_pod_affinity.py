@@ -337,3 +337,39 @@ def test_one_preferred_pod_of_the_heaviest_weight_scores_90_and_one_to_avoid_10(
     snapshot = cluster.snapshot()
     score = InterPodAffinity().score(make_pod(affinity=affinity), snapshot, snapshot.live_rows())
     assert score.tolist() == [90.0, 10.0, 50.0]
+
+
+def term_about(app: str, key: str = "zone") -> dict[str, Any]:
+    return {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}}
+
+
+@pytest.mark.parametrize(
+    ("affinity", "text", "shown"),
+    [
+        pytest.param(
+            {"podAffinity": {REQUIRED: [term_about("db")]}},
+            AFFINITY,
+            "no pod with app=db in zone=a",
+            id="near",
+        ),
+        pytest.param(
+            {"podAffinity": {REQUIRED: [term_about("db", "row")]}},
+            AFFINITY,
+            "has no label row",
+            id="no-label",
+        ),
+        pytest.param(
+            {"podAntiAffinity": {REQUIRED: [term_about("web")]}},
+            ANTI_AFFINITY,
+            "pod default/web-0 in zone=a must be kept away from",
+            id="apart",
+        ),
+        pytest.param(None, EXISTING, "pod default/shy in zone=a keeps such pods away", id="against"),
+    ],
+)
+def test_the_example_names_the_pod_that_is_in_the_way(affinity: Any, text: str, shown: str) -> None:
+    cluster = make_cluster().node(labels={"zone": "a"}).node(labels={"zone": "a"})
+    cluster.running("web-1", "n2", labels={"app": "web"}).running("web-0", "n1", labels={"app": "web"})
+    cluster.running("shy", "n2", affinity={"podAntiAffinity": {REQUIRED: [term_about("p")]}})
+    pod = make_pod(labels={"app": "p"}, affinity=affinity)
+    assert InterPodAffinity().example(pod, cluster.snapshot(), 1, text) == shown

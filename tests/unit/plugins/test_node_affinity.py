@@ -137,3 +137,32 @@ def test_a_node_that_matches_now_wakes(node: Node, old: Node | None, expected: H
         helps = rules[change].helps
         assert helps is not None
         assert helps(rejected, ClusterEvent(change, node=node, old_node=old)) is expected
+
+
+@pytest.mark.parametrize(
+    ("pod", "shown"),
+    [
+        pytest.param(
+            make_pod(node_selector={"rack": "r2"}),
+            "nodeSelector asks rack In (r2), which is r1",
+            id="selector",
+        ),
+        pytest.param(
+            requiring({"matchExpressions": [{"key": "disk", "operator": "Exists"}]}),
+            "node affinity asks disk Exists, which is not there",
+            id="label-that-is-not-there",
+        ),
+        pytest.param(
+            requiring(
+                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n9"]}]},
+                {"matchExpressions": [{"key": "rack", "operator": "NotIn", "values": ["r1"]}]},
+            ),
+            "1st of 2 affinity terms asks metadata.name In (n9), which is n1",
+            id="first-of-several-terms",
+        ),
+        pytest.param(requiring({}), "node affinity is empty, which no node meets", id="empty-term"),
+        pytest.param(requiring(), "the required node affinity has no terms", id="no-terms"),
+    ],
+)
+def test_the_example_names_the_rule_that_is_not_met_and_what_is_there(pod: Pod, shown: str) -> None:
+    assert NodeAffinity().example(pod, racks().snapshot(), 0, "any") == shown

@@ -239,3 +239,32 @@ def test_a_preferred_spread_scores_the_emptiest_domain_best() -> None:
     both = member("p", soft, spread(HOST, whenUnsatisfiable="ScheduleAnyway"))
     score = PodTopologySpread().score(both, snapshot, snapshot.live_rows())
     assert score.tolist() == [50.0, 75.0, 100.0, 50.0]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "shown"),
+    [
+        pytest.param({}, "zone=a would have 3 such pods, the emptiest has 1, maxSkew is 1", id="skew"),
+        pytest.param(
+            {"minDomains": 3},
+            "zone=a would have 3 such pods, "
+            "0 counts as the fewest, as there are 2 of minDomains 3, maxSkew is 1",
+            id="too-few-domains",
+        ),
+        pytest.param({"topologyKey": "row"}, "has no label row", id="no-label"),
+    ],
+)
+def test_the_example_names_domain_counts_and_bound(constraint: dict[str, Any], shown: str) -> None:
+    labels = {"app": "web"}
+    cluster = make_cluster().node(labels={"zone": "a"}).node(labels={"zone": "b"})
+    for name, node in (("x", "n1"), ("y", "n1"), ("z", "n2")):
+        cluster.running(name, node, labels=labels)
+    whole = {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": labels},
+        **constraint,
+    }
+    pod = make_pod(labels=labels, topology_spread_constraints=[whole])
+    assert PodTopologySpread().example(pod, cluster.snapshot(), 0, "any") == shown

@@ -15,7 +15,8 @@ def test_every_refused_member_gets_the_condition_and_ten_the_event() -> None:
     assert len(notes) == 10
     assert notes[0] == (
         "g-3",
-        "0/1 nodes are available: 1 Insufficient cpu.",
+        "0/1 nodes are available: 1 Insufficient cpu. For example (with 3 other members placed) "
+        "n1: 1 cpu asked, 0 of 3 free.",
     )  # who was tried in vain comes first
 
 
@@ -23,7 +24,17 @@ def test_the_member_tried_in_vain_has_its_own_text_and_the_others_the_groups() -
     world = World().node("n1", cpu=2).group("g", 3).members("g", 0, 1, 2).run()
     texts = [world.pod_condition(f"g-{index}").message for index in range(3)]  # type: ignore[union-attr]
     assert texts[0] == texts[1] == world.condition("g").message  # type: ignore[union-attr]
-    assert texts[2] == "0/1 nodes are available: 1 Insufficient cpu."
+    assert texts[2].startswith("0/1 nodes are available: 1 Insufficient cpu. For example ")  # type: ignore[union-attr]
+
+
+def test_while_the_reasons_stay_the_examples_stay_and_nobody_is_told_again() -> None:
+    world = World().node("n1", cpu=3).pod("x", node="n1", cpu=1).pod("p", cpu=3).run(6)
+    first = world.pod_condition("p").message  # type: ignore[union-attr]
+    world.forget_effects().pod("y", node="n1", cpu=1).delete("x").run(60)
+    assert first == world.pod_condition("p").message  # type: ignore[union-attr]
+    assert world.of(PatchPodStatus) == []
+    world.node("n2", cpu=1).run(400)
+    assert "0/2 nodes" in world.pod_condition("p").message  # type: ignore[union-attr,operator]
 
 
 def test_a_group_left_behind_does_not_stop_what_comes_after_it() -> None:

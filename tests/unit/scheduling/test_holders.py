@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from muster.api.meta import OwnerReference
 from muster.framework.groups import ObjectKey
-from muster.scheduling.holders import Holders
+from muster.scheduling.holders import Holders, without
 from muster.scheduling.members import Members
 from muster.testing.builders import make_cluster, make_pod
 
@@ -65,3 +65,16 @@ def test_rows_follow_the_nodes() -> None:
         for first, second in (("n1", "n2"), ("n2", "n1"))
     ]
     assert rows == [[1], [0]]
+
+
+def test_after_the_end_of_some_their_room_is_free_and_that_of_others_is_not() -> None:
+    members = Members(frozenset({"muster"}))
+    cluster = make_cluster().nodes(2, cpu=4)
+    for name, group in (("g-0", G), ("g-1", G), ("p", None)):
+        cluster.running(name, "n1", cpu=1)
+        members.see_pod(make_pod(name, node="n1", cpu=1), group)
+    members.see_pod(make_pod("unknown-to-the-snapshot", node="n2"), G)
+    snapshot = cluster.snapshot()
+    fork = without(["default/g"], members, snapshot)
+    assert [pod.metadata.name for pod in fork.pods_on(0)] == ["p"]
+    assert len(snapshot.pods_on(0)) == 3

@@ -54,14 +54,16 @@ def test_where_no_rack_is_large_enough_the_nearest_is_spoken_of() -> None:
     decision = in_racks(cluster_of([[1], [2], [1]]), 3, [1] * 3)
     assert decision.placements == ()
     assert decision.message.startswith(
-        "0/3 placements are available, first placement status (r1): minCount (3)"
+        "0/3 placements are available, first placement status (r1, 1 of 3 nodes): minCount (3)"
     )
 
 
 def test_a_key_that_no_node_has_is_a_reason() -> None:
     cast = make_cast(1, {"cpu": 1}, topology_keys=("row",))
     decision = attempt(cast, cluster_of([[2]]).snapshot(), make_runner())
-    assert decision.message == "no feasible placements found: none of 1 node has the label row"
+    assert (
+        decision.message == "no feasible placements found: none of 1 node has the label row, n1 for example"
+    )
     assert decision.rejectors == {"TopologyPlacement"}
 
 
@@ -194,7 +196,7 @@ def test_the_facts_told_are_those_of_the_nearest_domain() -> None:
     told = world.condition("g")
     assert told is not None
     assert (told.message or "").startswith(
-        "0/3 placements are available, first placement status (r1): minCount (4)"
+        "0/3 placements are available, first placement status (r1, 1 of 3 nodes): minCount (4)"
     )
     assert "in r1: needs 4 × 1 cpu, 3 free on the 1 of 3 nodes that pass its rules" in (told.message or "")
     assert "would fit when pod default/x ends" in (told.message or "")

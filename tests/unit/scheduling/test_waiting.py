@@ -164,8 +164,50 @@ def test_the_message_says_what_is_short_and_the_nearest_fit() -> None:
     assert message is not None
     assert message.startswith("minCount (8) cannot be satisfied: 4 scheduled, 3 remaining; ")
     assert message.endswith(
-        "needs 8 × 1 nvidia.com/gpu, 4 free; would fit when default/job-a ends, or with 4 more nodes like n1"
+        "needs 8 × 1 nvidia.com/gpu, 4 free; would fit when default/job-a ends, or with 4 more nodes "
+        "like n1; 0/12 nodes are available: 12 Insufficient nvidia.com/gpu. "
+        "For example (with 4 other members placed) n1: 1 nvidia.com/gpu asked, 0 of 1 free."
     )
+
+
+APART = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
+        ]
+    }
+}
+
+
+def test_ends_that_are_told_are_enough_by_rules_about_other_pods_too() -> None:
+    world = World().node("n1", cpu=2).node("n2", cpu=2).pod("x", node="n1", cpu=2)
+    world.group("g", 2).members("g", 0, 1, labels={"app": "web"}, affinity=APART).run(6)
+    told = world.condition("g").message or ""  # type: ignore[union-attr]
+    assert (
+        "needs 2 × 1 cpu, room for 1; would fit when pod default/x ends, or with 1 more node like n1" in told
+    )
+    assert "reckoned" not in told
+
+
+def test_where_a_rule_looks_beyond_single_nodes_the_end_of_others_is_tried() -> None:
+    near = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
+    rule = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [near]}}
+    world = World().node("n1", cpu=2).node("n2", cpu=1).pod("y", node="n2", cpu=1)
+    world.pod("x", node="n1", cpu=1).pod("web", node="n1", cpu=1, labels={"app": "web"})
+    world.group("g", 1).members("g", 0, affinity=rule).run(6)
+    told = world.condition("g").message or ""  # type: ignore[union-attr]
+    assert "would fit when pod default/x ends; 0/2 nodes" in told  # not when web ends, which is needed there
+
+
+def test_ends_that_would_not_be_enough_by_those_rules_are_not_told() -> None:
+    world = World().node("n1", cpu=2).node("n2", cpu=2)
+    world.pod("x", node="n1", cpu=2).pod("web", node="n2", cpu=1, labels={"app": "web"})
+    world.group("g", 2).members("g", 0, 1, labels={"app": "web"}, affinity=APART).run(6)
+    told = world.condition("g").message  # type: ignore[union-attr]
+    assert told is not None
+    assert "ends" not in told
+    assert "even if everything" not in told
+    assert "with 1 more node like n1; rules about other pods are not reckoned with in this" in told
 
 
 def test_the_nearest_fit_is_told_anew_when_somebody_else_holds_the_room() -> None:
@@ -181,7 +223,9 @@ def test_lone_pods_are_told_by_their_filters_only() -> None:
     world = World().node("n1", cpu=1).pod("p", cpu=2).run(60)
     pod = replace(world.pods[key_of("p")])
     conditions = pod.status.conditions or []
-    assert [condition.message for condition in conditions] == ["0/1 nodes are available: 1 Insufficient cpu."]
+    assert [condition.message for condition in conditions] == [
+        "0/1 nodes are available: 1 Insufficient cpu. For example n1: 2 cpu asked, the whole node has 1."
+    ]
 
 
 def test_a_gang_whose_few_bindings_hang_says_so() -> None:

@@ -177,6 +177,25 @@ class Changeable(Sound):
         return np.full(len(rows), float(type(self).calls % 3 == 0))
 
 
+class Showing(Sound):
+    def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        return f"{len(snapshot.pods_on(row))} are there"
+
+
+def test_a_plugin_that_shows_examples_passes() -> None:
+    check_plugin(Showing(), snapshots=[CROWDED])
+
+
+class Speechless(Sound):
+    def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        return ""
+
+
+class Garbled(Sound):
+    def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        return "one\ntwo"
+
+
 class Meddling(Sound):
     def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
         snapshot.requested = snapshot.requested + 1
@@ -207,6 +226,8 @@ class Meddling(Sound):
         (Comparing, "a row's score is its own"),
         (Changeable, "is the same again"),
         (Meddling, "writes nothing"),
+        (Speechless, "shows every reason it gives"),
+        (Garbled, "is one line"),
     ],
     ids=lambda value: value.__name__ if isinstance(value, type) else "",
 )
