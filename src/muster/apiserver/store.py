@@ -7,7 +7,7 @@ ones are forgotten (`Expired`).  Next: `writing.py` writes here, `reading.py` an
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from muster.apiserver.kinds import Kind, Object
@@ -71,6 +71,13 @@ class _Shelf:
 def key_of(namespace: str, name: str) -> str:
     """Where an object stands in lists: by namespace, then name, as text."""
     return f"{namespace}/{name}"
+
+
+class Backup(NamedTuple):
+    """What a store held at one moment: its revision, and by name of the kind the objects by key."""
+
+    revision: int
+    objects: dict[str, dict[str, Object]]
 
 
 class Store:
@@ -196,6 +203,26 @@ class Store:
     def forget(self) -> None:
         """Forget every change up to now, as compaction does in time."""
         self._log.forget(len(self._log.changes))
+
+    # Backup
+
+    def backup(self) -> Backup:
+        """What is here now; nothing is copied that a write would change."""
+        return Backup(self.revision, {name: dict(shelf.objects) for name, shelf in self._shelves.items()})
+
+    def restore(self, backup: Backup, kinds: Mapping[str, Kind], now_s: float) -> None:
+        """Hold what the backup holds, at its revision, as if just made; what came after never was."""
+        self.revision = self._opened_at = backup.revision
+        for shelf in self._shelves.values():
+            shelf.objects, shelf.keys = {}, []
+        made = []
+        for name, objects in backup.objects.items():
+            shelf = self._shelves[name]
+            shelf.objects, shelf.keys = dict(objects), sorted(objects)
+            made += [(int(obj["metadata"]["resourceVersion"]), name, obj) for obj in objects.values()]
+        self._log = _Log()
+        for revision, name, obj in sorted(made, key=lambda each: each[0]):
+            self._log.append(Change(revision, "ADDED", kinds[name], obj, None), now_s)
 
     # Telling
 

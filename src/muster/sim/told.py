@@ -53,10 +53,17 @@ class Told:
     def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
         """Learn, take note of the bindings asked for, and have them judged."""
         self._learn(event)
-        binds = tuple(effect for effect in effects if isinstance(effect, BindPod))
+        binds = tuple(
+            effect for effect in effects if isinstance(effect, BindPod) and not self._is_asked_again(effect)
+        )
         self.on_the_wire |= {bind.key: bind for bind in binds}
         for judge in self.judges if binds else ():
             judge.judge(binds, now_s)
+
+    def _is_asked_again(self, bind: BindPod) -> bool:
+        """Whether this very binding is on the wire already: asking again decides nothing."""
+        known = self.on_the_wire.get(bind.key)
+        return known is not None and (known.uid, known.node_name) == (bind.uid, bind.node_name)
 
     def reset(self) -> None:
         """A new scheduler is told everything anew, and knows of no binding on the wire."""

@@ -1,0 +1,152 @@
+"""Where requests arrive at the API server: webhooks, quota, and what befalls a pod right after its binding.
+
+A `FrontDoor` stands before the `ApiServer`, for everybody: schedulers, users, controllers, kubelets.  It
+refuses what a cluster's policies refuse, and keeps the record of who bound what (`bindings`).
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from muster.apiserver.exchange import Request, Response
+from muster.apiserver.server import ApiServer
+from muster.controllers.kubelet import KUBELET_ANNOTATION, STOPPED
+from muster.sim.storm.weather import Sky
+from muster.sim.view import Object, group_of
+
+MERGE = "application/merge-patch+json"
+_KUBELET = "system:serviceaccount:kube-system:kubelet"
+_RETRY_AFTER_S = 3
+
+
+class Landed(NamedTuple):
+    """A binding that the server accepted."""
+
+    pod: Object
+    node_name: str
+    user: str
+
+
+class FrontDoor:
+    """The API server as everybody reaches it.
+
+    `quota` is how many pods may exist (None: any number); `denied` the groups whose bindings a webhook
+    refuses.
+    """
+
+    def __init__(
+        self, inner: ApiServer, sky: Sky, count: Callable[[str], None], landed: Callable[[Landed], None]
+    ) -> None:
+        self.inner = inner
+        self.store = inner.store
+        self.catalog = inner.catalog
+        self.quota: int | None = None
+        self.denied: set[str] = set()
+        self._sky = sky
+        self._count = count
+        self._landed = landed
+        self._pods = self.catalog.by_name["pods"]
+        self._nodes = self.catalog.by_name["nodes"]
+
+    def handle(self, request: Request, now_s: float) -> Response:
+        """Answer a request, unless a policy does."""
+        path = request.path
+        if request.method == "POST" and path.endswith("/binding"):
+            return self._bind(request, now_s)
+        if request.method == "POST" and path.endswith("/pods") and self.quota is not None:
+            if len(self.store.keys(self._pods)) >= self.quota:
+                self._count("quota refused a pod")
+                return _refusal(403, "Forbidden", "exceeded quota: pods")
+        elif request.method == "PATCH" and request.user == _KUBELET and path.endswith("/status"):
+            request = self._spoil_start(request)
+        return self.inner.handle(request, now_s)
+
+    # ── bindings ──
+
+    def _bind(self, request: Request, now_s: float) -> Response:
+        _, namespace, _, name, _ = request.path.rsplit("/", 4)
+        pod = self.store.get(self._pods, namespace, name)
+        assert isinstance(request.body, dict)
+        node_name = str(request.body["target"]["name"])
+        refusal = self._refuse_bind(pod)
+        if refusal is not None:
+            return refusal
+        weather = self._sky.weather
+        fate = self._sky.pick((("node gone", weather.node_gone), ("node dies", weather.node_dies)))
+        if fate == "node gone":
+            self._count("bound to a node that is gone")
+            self.inner.handle(Request("DELETE", f"/api/v1/nodes/{node_name}"), now_s)
+        response = self.inner.handle(request, now_s)
+        if response.status >= 300:
+            return response
+        bound = self.store.get(self._pods, namespace, name)
+        if bound is not None:
+            self._landed(Landed(bound, node_name, request.user))
+        if fate == "node dies" and self.store.get(self._nodes, "", node_name) is not None:
+            self._count("node died before the pod started")
+            self.stop_kubelet(node_name, now_s)
+        return response
+
+    def _refuse_bind(self, pod: Object | None) -> Response | None:
+        weather = self._sky.weather
+        if pod is not None and group_of(pod) in self.denied:
+            self._count("binding denied by a policy")
+            return _refusal(403, "Forbidden", 'admission webhook "policy.example.com" denied the request')
+        match self._sky.pick(
+            (
+                ("403", weather.bind_denied),
+                ("409", weather.bind_conflict),
+                ("404", weather.bind_missing),
+                ("429", weather.bind_throttled),
+            )
+        ):
+            case "403":
+                self._count("binding refused with 403")
+                return _refusal(403, "Forbidden", 'admission webhook "w.example.com" denied the request')
+            case "409":
+                self._count("binding refused with 409")
+                return _refusal(409, "Conflict", "the object has been modified")
+            case "404":
+                self._count("binding refused with 404")
+                return _refusal(404, "NotFound", "pods not found")
+            case "429":
+                self._count("binding refused with 429")
+                return _refusal(429, "TooManyRequests", "slow down", _RETRY_AFTER_S)
+        return None
+
+    # ── kubelets ──
+
+    def stop_kubelet(self, node_name: str, now_s: float) -> None:
+        """Let a node fall silent."""
+        body: Object = {"metadata": {"annotations": {KUBELET_ANNOTATION: STOPPED}}}
+        self.inner.handle(
+            Request("PATCH", f"/api/v1/nodes/{node_name}", headers={"content-type": MERGE}, body=body), now_s
+        )
+
+    def _spoil_start(self, request: Request) -> Request:
+        """A kubelet that is about to start a pod may refuse it."""
+        body = request.body
+        if not isinstance(body, dict) or (body.get("status") or {}).get("phase") != "Running":
+            return request
+        weather = self._sky.weather
+        reason = self._sky.pick(
+            (("OutOfcpu", weather.out_of_cpu), ("UnexpectedAdmissionError", weather.unexpected_admission))
+        )
+        if not reason:
+            return request
+        self._count(f"kubelet refused: {reason}")
+        failed = {"phase": "Failed", "reason": reason, "message": "Pod was rejected"}
+        refused = {"metadata": body["metadata"], "status": failed}
+        return Request("PATCH", request.path, headers=request.headers, body=refused, user=request.user)
+
+
+def _refusal(code: int, reason: str, message: str, retry_after_s: int | None = None) -> Response:
+    status = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "status": "Failure",
+        "code": code,
+        "reason": reason,
+        "message": message,
+    }
+    headers = () if retry_after_s is None else (("Retry-After", str(retry_after_s)),)
+    return Response(code, status, headers=headers)

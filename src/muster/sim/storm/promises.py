@@ -1,0 +1,285 @@
+"""What must hold in a storm, by what the API shows, write by write, and by what each process was told.
+
+Each promise is a checker of the loop (`check`); some follow the ledger (`see`, `restored`).  None asks the
+scheduler what it thinks.  Next: `settled.py`, what must hold once all is calm.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from muster.sim.checkers import NothingForgotten
+from muster.sim.storm.ledger import GROUPS, PODS, Ledger
+from muster.sim.storm.replica import Replica
+from muster.sim.storm.world import StormWorld
+from muster.sim.view import (
+    Object,
+    amount,
+    condition_of,
+    counts_for,
+    group_of,
+    has_ended,
+    is_leaving,
+    is_placed,
+    min_count_of,
+    name_of,
+    node_of,
+    requests_of,
+    uid_of,
+)
+
+BIND_TIMEOUT = "muster.dev/bind-timeout"
+BIND_TIMEOUT_S = 300.0
+RELEASE_BARE = "muster.dev/release-bare-pods"
+GRACE_S = 100.0  # for a release to be decided, said and done on a bad line
+_LOOK_EVERY_S = 3.0
+_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class BindsAsDecided:
+    """A binding lands only where the process that leads has decided, on the very pod it decided about.
+
+    Nothing of an earlier leader lands once the next one has begun: a gang's binds come from one decision.
+    """
+
+    name = "binds as decided"
+
+    def __init__(self, world: StormWorld) -> None:
+        self._world = world
+
+    def check(self, now_s: float) -> Iterator[str]:
+        """Bindings that nobody decided, and those of stale leaders, since the last step."""
+        landings, self._world.landings = self._world.landings, []
+        for landed in landings:
+            process = self._world.processes.get(landed.user)
+            if process is None:
+                continue
+            pod = f"pod {name_of(landed.pod)}"
+            if landed.node_name not in process.decided.get(uid_of(landed.pod), ()):
+                yield f"{pod} was bound to {landed.node_name}, which {landed.user} did not decide"
+            if process.term != self._world.terms:
+                yield f"{pod} was bound by {landed.user}, leader {process.term} of {self._world.terms}"
+            yield from self._overfull(landed.node_name, process)
+
+    def _overfull(self, node_name: str, process: Replica) -> Iterator[str]:
+        """No node holds more of ours than it has, whoever led when; what a rival took is not ours."""
+        ledger, node = self._world.ledger, self._world.ledger.nodes.get(node_name)
+        if node is None or process.started_s < self._world.restored_s:
+            return
+        taken: dict[str, int] = {}
+        for pod in ledger.pods.values():
+            landed = ledger.landed.get(uid_of(pod))
+            ours = landed is not None and landed.user in self._world.processes
+            if ours and node_of(pod) == node_name and not has_ended(pod):
+                for resource, asked in requests_of(pod).items():
+                    taken[resource] = taken.get(resource, 0) + asked
+        offered = node["status"].get("allocatable") or {}
+        over = [
+            resource for resource, asked in taken.items() if asked > amount(str(offered.get(resource, 0)))
+        ]
+        if over:
+            yield f"node {node_name} holds more {', '.join(sorted(over))} of ours than it has"
+
+
+class SoundDecisions:
+    """Whatever a process decides is right by what it was told: gangs whole, room kept, evictions with a seat.
+
+    Retry-After is obeyed, every pod to be placed is in one queue, and the books add up.
+    """
+
+    name = "sound decisions"
+
+    def __init__(self, world: StormWorld) -> None:
+        self._world = world
+        self._looked_s = 0.0
+        self._queues: dict[str, NothingForgotten] = {}
+
+    def check(self, now_s: float) -> Iterator[str]:
+        """Complaints about every process since the last step."""
+        for replica in self._world.replicas.values():
+            if not replica.is_deciding:
+                continue
+            for checker in (replica.whole, replica.room, replica.evictions):
+                for complaint in checker.check(now_s):
+                    yield f"{replica.identity}: {checker.name}: {complaint}"
+            if replica.line.impatience:
+                yield f"Retry-After: {replica.line.impatience[0]}"
+        if now_s - self._looked_s >= _LOOK_EVERY_S:
+            self._looked_s = now_s
+            yield from self._look_at_queues()
+
+    def _look_at_queues(self) -> Iterator[str]:
+        leader = self._world.deciding
+        if leader is None:
+            return
+        queues = self._queues.setdefault(leader.identity, NothingForgotten(leader, leader.told))
+        for complaint in queues.check(leader.clock.now_s()):
+            yield f"{leader.identity}: {queues.name}: {complaint}"
+
+
+class Starts:
+    """Which gangs have started: minCount members were bound at the same time."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.started: set[str] = set()  # uids of groups
+        self.ever_bound: dict[str, set[str]] = {}  # by uid of the group: uids of pods
+        self.least_needed: dict[str, int] = {}  # by uid of the group
+        self._ledger = ledger
+
+    def see(self, kind: str, before: Object | None, after: Object | None, now_s: float) -> None:
+        """Look at the group that an object belongs to."""
+        if kind == GROUPS and after is not None:
+            self._look(after)
+        elif kind == PODS and after is not None and node_of(after) and group_of(after):
+            group = self._ledger.groups.get(group_of(after))
+            if group is not None:
+                self._look(group)
+
+    def restored(self, now_s: float) -> None:
+        """What has started after the backup never has."""
+        self.started.clear()
+        self.ever_bound.clear()
+        for group in self._ledger.groups.values():
+            self._look(group)
+            if says_scheduled(group):
+                self.started.add(uid_of(group))
+
+    def _look(self, group: Object) -> None:
+        uid, members = uid_of(group), self._ledger.members_of(name_of(group))
+        needed = min_count_of(group) or 1
+        self.least_needed[uid] = min(needed, self.least_needed.get(uid, needed))
+        bound = self.ever_bound.setdefault(uid, set())
+        bound.update(uid_of(pod) for pod in members if node_of(pod))
+        if sum(counts_for(group, pod) for pod in members) >= needed:
+            self.started.add(uid)
+
+
+class TrueIsTrue:
+    """PodGroupInitiallyScheduled turns True only once minCount members have been bound, and never back."""
+
+    name = "true is true"
+
+    def __init__(self, starts: Starts) -> None:
+        self._starts = starts
+        self._complaints: list[str] = []
+
+    def see(self, kind: str, before: Object | None, after: Object | None, now_s: float) -> None:
+        """Judge what is said of a group as it is said."""
+        if kind != GROUPS or after is None:
+            return
+        uid, was = uid_of(after), before is not None and uid_of(before) == uid_of(after)
+        said = was and before is not None and says_scheduled(before)
+        bound, needed = len(self._starts.ever_bound.get(uid, ())), self._starts.least_needed.get(uid, 1)
+        if says_scheduled(after) and not said and bound < needed and uid not in self._starts.started:
+            self._complaints.append(f"group {name_of(after)} is True with {bound} of {needed} ever bound")
+        elif said and not says_scheduled(after):
+            self._complaints.append(f"group {name_of(after)} was True and is not any more")
+
+    def restored(self, now_s: float) -> None:
+        """Nothing to unlearn."""
+
+    def check(self, now_s: float) -> Iterable[str]:
+        """Complaints since the last step."""
+        complaints, self._complaints = self._complaints, []
+        return complaints
+
+
+class NotHeldIdle:
+    """A gang under way is started or released within its bound.
+
+    Counted is the time in which somebody leads and the API server is there.  A gang of which members without
+    a controller are bound is exempt: its condition names the cure instead.
+    """
+
+    name = "not held idle"
+
+    def __init__(self, world: StormWorld, starts: Starts) -> None:
+        self._world = world
+        self._starts = starts
+        self._held_s: dict[str, float] = {}  # uid of a group → how long it has been half held
+        self._under_way: dict[str, str] = {}  # uid → name
+        self._touched: set[str] = set()
+        self._last_s: float | None = None
+
+    def see(self, kind: str, before: Object | None, after: Object | None, now_s: float) -> None:
+        """Note the group that something happened to."""
+        thing = after if after is not None else before
+        if thing is not None and kind in (PODS, GROUPS):
+            self._touched.add(name_of(thing) if kind == GROUPS else group_of(thing))
+
+    def restored(self, now_s: float) -> None:
+        """Begin to count anew."""
+        self._held_s.clear()
+        self._under_way.clear()
+        self._touched |= set(self._world.ledger.groups)
+
+    def check(self, now_s: float) -> Iterator[str]:
+        """Gangs that have been half held for longer than they may."""
+        passed_s = now_s - (self._last_s if self._last_s is not None else now_s)
+        self._last_s = now_s
+        leader = self._world.deciding
+        if self._world.is_up and leader is not None and not leader.is_paused:
+            for uid in self._under_way:
+                self._held_s[uid] = self._held_s.get(uid, 0.0) + passed_s
+        for name in sorted(self._touched):
+            self._look(name)
+        self._touched.clear()
+        for uid, name in self._under_way.items():
+            group = self._world.ledger.groups.get(name)
+            if group is not None and self._held_s.get(uid, 0.0) > bind_timeout_s(group) + GRACE_S:
+                holding = sum(map(holds, self._world.ledger.members_of(name)))
+                needed = min_count_of(group)
+                yield f"gang {name} holds {holding} of {needed} since {self._held_s[uid]:.0f} s"
+
+    def _look(self, name: str) -> None:
+        group = self._world.ledger.groups.get(name)
+        for uid in [uid for uid, known in self._under_way.items() if known == name]:
+            if group is None or uid_of(group) != uid:
+                del self._under_way[uid]
+                self._held_s.pop(uid, None)
+        if group is None or min_count_of(group) is None:
+            return
+        uid, members = uid_of(group), [pod for pod in self._world.ledger.members_of(name) if holds(pod)]
+        if members and uid not in self._starts.started and not is_exempt(group, members):
+            self._under_way[uid] = name
+        else:
+            self._under_way.pop(uid, None)
+            self._held_s.pop(uid, None)
+
+
+def holds(pod: Object) -> bool:
+    """Whether it takes room that somebody could take back."""
+    return bool(node_of(pod)) and not has_ended(pod) and not is_leaving(pod)
+
+
+def is_exempt(group: Object, members: Iterable[Object]) -> bool:
+    """Whether some of these members may not be deleted: nobody would make them again."""
+    if annotations_of(group).get(RELEASE_BARE) == "true":
+        return False
+    return any(
+        not any(owner.get("controller") for owner in pod["metadata"].get("ownerReferences") or ())
+        for pod in members
+    )
+
+
+def says_scheduled(group: Object) -> bool:
+    """Whether its condition PodGroupInitiallyScheduled is True."""
+    condition = condition_of(group, "PodGroupInitiallyScheduled")
+    return condition is not None and condition["status"] == "True"
+
+
+def bind_timeout_s(group: Object) -> float:
+    """How long it may hold without having started."""
+    text = annotations_of(group).get(BIND_TIMEOUT)
+    if text is None:
+        return BIND_TIMEOUT_S
+    unit = _UNITS_S.get(text[-1])
+    return float(text) if unit is None else float(text[:-1]) * unit
+
+
+def annotations_of(thing: Object) -> dict[str, str]:
+    """metadata.annotations."""
+    return thing["metadata"].get("annotations") or {}
+
+
+def is_whole(group: Object, members: Iterable[Object]) -> bool:
+    """Whether its minimum is placed."""
+    return sum(map(is_placed, members)) >= (min_count_of(group) or 1)

@@ -1,0 +1,83 @@
+"""What must hold once the storm is over and everything has had its time: asked once, at the end.
+
+There is room for everybody then, nothing is gated, cordoned, silent or refused any more.
+"""
+
+from collections.abc import Iterator
+
+from muster.sim.storm.promises import annotations_of, holds, is_exempt, says_scheduled
+from muster.sim.storm.world import StormWorld
+from muster.sim.view import (
+    Object,
+    condition_of,
+    counts_for,
+    group_of,
+    is_waiting,
+    min_count_of,
+    phase_of,
+    uid_of,
+)
+
+WHOLE = "muster.dev/Whole"
+
+
+class WholeOrEmpty:
+    """Every gang that has its members is whole, every other one holds nothing; and nobody else waits."""
+
+    name = "whole or empty"
+
+    def __init__(self, world: StormWorld, started: set[str]) -> None:
+        self._world = world
+        self._started = started
+
+    def check(self, now_s: float) -> Iterator[str]:
+        """Gangs that are neither, and lone pods that wait."""
+        ledger = self._world.ledger
+        for name, group in ledger.groups.items():
+            yield from self._look(name, group, ledger.members_of(name))
+        for name, pod in ledger.pods.items():
+            if is_waiting(pod) and not group_of(pod) and pod["spec"].get("schedulerName") != "rival":
+                yield f"pod {name} waits"
+
+    def _look(self, name: str, group: Object, members: list[Object]) -> Iterator[str]:
+        needed = min_count_of(group)
+        placed = sum(counts_for(group, pod) for pod in members)
+        waiting = [pod for pod in members if is_waiting(pod)]
+        holding = [pod for pod in members if holds(pod)]
+        has_started = uid_of(group) in self._started
+        if needed is None or placed >= needed:
+            if waiting:
+                yield f"group {name} has {len(waiting)} members that wait"
+        elif placed + len(waiting) >= needed:
+            if annotations_of(group).get("muster.dev/on-member-loss") == "hold" and has_started:
+                return
+            yield f"gang {name} has {placed} of {needed} placed and {len(waiting)} wait"
+        elif holding and not has_started and not is_exempt(group, holding):
+            yield f"gang {name} holds {len(holding)} of {needed} and never started"
+
+
+class ConditionsAgree:
+    """What a group says of itself is so."""
+
+    name = "conditions agree"
+
+    def __init__(self, world: StormWorld) -> None:
+        self._world = world
+
+    def check(self, now_s: float) -> Iterator[str]:
+        """Groups that say what is not so."""
+        for name, group in self._world.ledger.groups.items():
+            members = self._world.ledger.members_of(name)
+            needed = min_count_of(group) or 1
+            placed = sum(counts_for(group, pod) for pod in members)
+            if placed >= needed and not says_scheduled(group):
+                yield f"group {name} has {placed} of {needed} placed and does not say so"
+            condition = condition_of(group, WHOLE)
+            if condition is None or min_count_of(group) is None:
+                continue
+            if (placed >= needed) != (condition["status"] == "True"):
+                yield f"group {name} has {placed} of {needed} placed and {WHOLE} is {condition['status']}"
+            running = sum(phase_of(pod) == "Running" for pod in members)
+            said = str(condition.get("message", ""))
+            if condition.get("reason") == "Running" and running and f"{running} running" not in said:
+                yield f"group {name} has {running} running and says: {said}"

@@ -1,0 +1,154 @@
+"""What a storm has been through: every kind of fault and transition must happen over the seeds.
+
+`Transitions` follows the ledger and counts; `REQUIRED` is what a run of many seeds must have met.
+"""
+
+from collections.abc import Callable, Iterable
+
+from muster.sim.storm.ledger import GROUPS, PODS, Ledger
+from muster.sim.storm.promises import Starts, holds, says_scheduled
+from muster.sim.view import Object, group_of, is_leaving, min_count_of, name_of, node_of, phase_of, uid_of
+
+_EFFECTS = ("BindPod", "EvictPod", "PatchPodStatus", "PatchGroupStatus", "RecordEvent")
+
+FAULTS = (
+    "request not sent",
+    "request reset, not done",
+    "request reset, done",
+    "answer lost",
+    "request late",
+    "answer late",
+    "request doubled",
+    "answered 500, not done",
+    "answered 500, done",
+    "answered 429",
+    "binding denied by a policy",
+    "binding refused with 403",
+    "binding refused with 409",
+    "binding refused with 404",
+    "binding refused with 429",
+    "bound to a node that is gone",
+    "node died before the pod started",
+    "kubelet refused: OutOfcpu",
+    "kubelet refused: UnexpectedAdmissionError",
+    "quota refused a pod",
+    "event late",
+    "event doubled",
+    "watch expired (410)",
+    "watch broken",
+    "API server away",
+    "API server lags",
+    "restored from a backup",
+    "leader stood still",
+    "standby stood still",
+    "leader killed",
+    "node lost",
+    "node came back",
+    "node fell silent",
+    "pod forced off its node",
+    "member deleted by force",
+    "rival bound a pod",
+    "daemon came",
+    "process crashed",
+    "process lost",
+    "process restored",
+    "process stopped",
+    "crash before an answer was told",
+    *(f"crash before {effect}" for effect in _EFFECTS),
+    *(f"crash after {effect}" for effect in _EFFECTS),
+)
+
+TRANSITIONS = (
+    "leader began",
+    "user changed minCount",
+    "user lifted a gate",
+    "user deleted a member",
+    "user deleted a gang",
+    "member replaced by its owner",
+    "gang half held",
+    "gang started",
+    "gang started after it was half held",
+    "gang empty after it was half held",
+    "gang lost members after its start",
+    "gang whole again",
+    "pod preempted",
+    "pod succeeded",
+    "pod failed",
+    "group gone",
+)
+
+REQUIRED = (*FAULTS, *TRANSITIONS)
+
+
+class Transitions:
+    """Counts what befalls gangs and pods, write by write."""
+
+    def __init__(self, ledger: Ledger, starts: Starts, count: Callable[[str], None]) -> None:
+        self._ledger = ledger
+        self._starts = starts
+        self._count = count
+        self._half: set[str] = set()
+        self._started: set[str] = set()
+        self._decayed: set[str] = set()
+
+    def see(self, kind: str, before: Object | None, after: Object | None, now_s: float) -> None:
+        """Compare the object before and after."""
+        if kind == PODS:
+            self._see_pod(before, after)
+            thing = after if after is not None else before
+            group = self._ledger.groups.get(group_of(thing)) if thing is not None else None
+            if group is not None:
+                self._see_group(group)
+        elif kind == GROUPS:
+            if after is None:
+                self._count("group gone")
+            else:
+                self._see_group(after)
+
+    def restored(self, now_s: float) -> None:
+        """Gangs may be anything now."""
+        self._half.clear()
+        self._decayed.clear()
+        self._started = set(self._starts.started)
+
+    def _see_pod(self, before: Object | None, after: Object | None) -> None:
+        if after is None:
+            return
+        if phase_of(after) in ("Succeeded", "Failed") and (not before or phase_of(before) != phase_of(after)):
+            self._count(f"pod {phase_of(after).lower()}")
+        if is_leaving(after) and not (before and is_leaving(before)):
+            conditions: Iterable[Object] = after["status"].get("conditions") or ()
+            reasons = [each.get("reason") for each in conditions if each["type"] == "DisruptionTarget"]
+            if "PreemptionByScheduler" in reasons:
+                self._count("pod preempted")
+            elif "ReleasedByScheduler" in reasons:
+                self._count("pod released")
+
+    def _see_group(self, group: Object) -> None:
+        uid, needed = uid_of(group), min_count_of(group)
+        if needed is None:
+            return
+        members = self._ledger.members_of(name_of(group))
+        holding = sum(map(holds, members))
+        if uid in self._starts.started:
+            self._see_started(uid, group, sum(bool(node_of(pod)) for pod in members) >= needed)
+        elif holding:
+            if uid not in self._half:
+                self._half.add(uid)
+                self._count("gang half held")
+        elif uid in self._half:
+            self._half.discard(uid)
+            self._count("gang empty after it was half held")
+
+    def _see_started(self, uid: str, group: Object, whole: bool) -> None:
+        if uid not in self._started:
+            self._started.add(uid)
+            self._count("gang started")
+            if uid in self._half:
+                self._count("gang started after it was half held")
+        if not whole and uid not in self._decayed:
+            self._decayed.add(uid)
+            self._count("gang lost members after its start")
+        elif whole and uid in self._decayed and says_scheduled(group):
+            self._decayed.discard(uid)
+            self._count("gang whole again")

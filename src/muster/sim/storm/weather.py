@@ -1,0 +1,116 @@
+"""How bad a run is: the chance of every fault, drawn from the seed, rates too.
+
+`Weather` holds the chances of single requests, events and effects going wrong.  What befalls the cluster as a
+whole (outages, a restored backup, lost nodes) is planned by `outages.py`.  `CALM` is no fault at all.
+"""
+
+import numpy as np
+from msgspec import Struct
+
+
+class Weather(Struct, frozen=True):
+    """Chances between 0 and 1, each per request, event, binding or effect."""
+
+    # a request of a scheduler, whatever it asks for
+    unsent: float = 0.0  # the connection was refused
+    reset_before: float = 0.0  # the connection broke, and the server had not got it
+    reset_after: float = 0.0  # the connection broke, and it was done
+    answer_lost: float = 0.0  # done, and no answer within the time-out
+    request_late: float = 0.0  # done only after the time-out
+    answer_late: float = 0.0  # takes up to the time-out
+    doubled: float = 0.0  # arrives twice
+    error_500: float = 0.0  # answered 500, not done
+    error_500_done: float = 0.0  # answered 500, done
+    throttled: float = 0.0  # 429 with Retry-After
+
+    # a binding that arrives
+    bind_denied: float = 0.0  # 403 from an admission webhook
+    bind_conflict: float = 0.0  # 409
+    bind_missing: float = 0.0  # 404
+    bind_throttled: float = 0.0  # 429 with Retry-After
+    node_gone: float = 0.0  # accepted, though the node is gone
+    node_dies: float = 0.0  # accepted, and the node falls silent before the pod starts
+    out_of_cpu: float = 0.0  # accepted, and the kubelet refuses
+    unexpected_admission: float = 0.0  # the same for want of a device
+
+    # an event on its way to a scheduler
+    event_late: float = 0.0
+    event_late_s_max: float = 0.0
+    event_doubled: float = 0.0
+    watch_expired: float = 0.0  # 410: list again
+    watch_broken: float = 0.0  # resume where it stopped
+
+    # an effect of a scheduler
+    crash_before: float = 0.0
+    crash_after: float = 0.0
+    crash_untold: float = 0.0  # once it is answered, before the core hears of it
+
+    @classmethod
+    def draw(cls, generator: np.random.Generator) -> "Weather":
+        """Rates for one run: each kind of fault is there in about two thirds of them."""
+
+        def rate(most: float) -> float:
+            return float(generator.uniform(0.2, 1.0)) * most if generator.random() < 0.65 else 0.0
+
+        return cls(
+            unsent=rate(0.02),
+            reset_before=rate(0.03),
+            reset_after=rate(0.03),
+            answer_lost=rate(0.03),
+            request_late=rate(0.02),
+            answer_late=rate(0.05),
+            doubled=rate(0.03),
+            error_500=rate(0.03),
+            error_500_done=rate(0.03),
+            throttled=rate(0.03),
+            bind_denied=rate(0.05),
+            bind_conflict=rate(0.04),
+            bind_missing=rate(0.03),
+            bind_throttled=rate(0.05),
+            node_gone=rate(0.01),
+            node_dies=rate(0.01),
+            out_of_cpu=rate(0.03),
+            unexpected_admission=rate(0.03),
+            event_late=rate(0.3),
+            event_late_s_max=float(generator.choice([0.1, 1.0, 5.0])),
+            event_doubled=rate(0.05),
+            watch_expired=rate(0.005),
+            watch_broken=rate(0.01),
+            crash_before=rate(0.004),
+            crash_after=rate(0.004),
+            crash_untold=rate(0.004),
+        )
+
+
+CALM = Weather()
+
+
+class Sky:
+    """The weather as it is now, and the dice."""
+
+    def __init__(self, weather: Weather, generator: np.random.Generator) -> None:
+        self.weather = weather
+        self._generator = generator
+
+    def clear(self) -> None:
+        """From now on nothing goes wrong."""
+        self.weather = CALM
+
+    def strikes(self, chance: float) -> bool:
+        """Whether it happens this time; draws nothing where it cannot."""
+        return chance > 0 and bool(self._generator.random() < chance)
+
+    def pick(self, chances: tuple[tuple[str, float], ...]) -> str:
+        """At most one of several faults that exclude each other; "" for none."""
+        if not any(chance for _, chance in chances):
+            return ""
+        left = float(self._generator.random())
+        for name, chance in chances:
+            if left < chance:
+                return name
+            left -= chance
+        return ""
+
+    def between(self, low: float, high: float) -> float:
+        """A number between these two."""
+        return float(self._generator.uniform(low, high))

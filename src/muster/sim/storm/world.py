@@ -1,0 +1,179 @@
+"""The whole product on one virtual clock: API store, controllers, kubelets, two replicas of the scheduler.
+
+The API server can be away, and can be restored from a backup; replicas crash, stand still and are started
+again.  Comes in: a loop that owns the time.  Next: `users.py` and `outages.py`, which act on it.
+"""
+
+import urllib.parse
+from collections.abc import Callable
+
+import numpy as np
+
+from muster.apiserver.exchange import Request, Response
+from muster.apiserver.kinds import Kind as Row
+from muster.apiserver.server import ApiServer
+from muster.apiserver.store import Backup, Store
+from muster.assembly.embedded import EmbeddedCluster, build_controllers
+from muster.assembly.loopback import WATCHED
+from muster.assembly.view import kind_of
+from muster.dialects.native import event_of
+from muster.framework.ports import Event
+from muster.sim.client import Client
+from muster.sim.loop import Simulation
+from muster.sim.storm.door import FrontDoor, Landed
+from muster.sim.storm.ledger import Ledger
+from muster.sim.storm.replica import ProcessClock, Replica
+from muster.sim.storm.weather import Sky
+from muster.sim.view import Object, uid_of
+from muster.sim.world import object_of
+
+REPLICAS = ("a", "b")
+_PIECES_PER_STEP = 50  # of the controllers' work between two looks of the checkers
+_EVENTS_KEPT = 20_000
+_OFFSETS_S = (0.0, 0.0, 0.4, -0.4, 30.0, -30.0, 3600.0)
+_DRIFT_MAX = 2e-4
+_RESTART_S = (1.0, 8.0)
+
+
+class StormWorld:
+    """One cluster with everything in it; `simulation` is set before the first step."""
+
+    def __init__(
+        self,
+        *,
+        start_s: float,
+        server_generator: np.random.Generator,
+        generator: np.random.Generator,
+        sky: Sky,
+        count: Callable[[str], None],
+    ) -> None:
+        self.simulation: Simulation | None = None
+        self.sky = sky
+        self.count = count
+        self.is_up = True
+        self.terms = 0
+        self.replicas: dict[str, Replica] = {}
+        self.processes: dict[str, Replica] = {}  # all there ever were, by identity
+        self._start_s = start_s
+        self._generator = generator
+        self._server = ApiServer(server_generator, now_s=start_s)
+        self.door = FrontDoor(self._server, sky, count, self._note_landed)
+        self.cluster = EmbeddedCluster(self.door, controllers=build_controllers(kubelets=True))
+        self.ledger = Ledger(lambda: self._server.store)
+        self.landings: list[Landed] = []  # since the checkers looked last
+        self.client = Client(self.call)
+        self.restored_s = 0.0
+        rows = {kind_of(row): row for row in self._server.catalog.kinds if not row.stored_as}
+        self.watched: dict[str, Row] = {rows[kind].name: rows[kind] for kind in WATCHED if kind in rows}
+        self._events: dict[tuple[str, str, bool], Event] = {}
+        self._processes = 0
+
+    # ── time ─────────────────────────────────────────────────────────────────────────────────────
+
+    def now_s(self) -> float:
+        """True time."""
+        return self._start_s if self.simulation is None else self.simulation.now_s
+
+    def post(self, action: Callable[[], None], delay_s: float) -> None:
+        """Have something done later."""
+        assert self.simulation is not None
+        self.simulation.post(action, delay_s=delay_s)
+
+    def advance(self, now_s: float) -> float | None:
+        """Let controllers and kubelets do a piece of what is due, and let everybody see what was written."""
+        if not self.is_up:
+            return None  # whoever brings it back acts, and this is asked again
+        due_s = self.cluster.advance(now_s, _PIECES_PER_STEP)
+        for change in self.ledger.take_changes():
+            self.ledger.apply(change, now_s)
+            for replica in list(self.replicas.values()):
+                replica.see(change)
+        return due_s
+
+    # ── requests ─────────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def store(self) -> Store:
+        """What the API server holds."""
+        return self._server.store
+
+    def serve(self, request: Request) -> Response:
+        """Answer a request that has arrived; what follows from it happens as time goes on."""
+        return self.cluster.request(request, self.now_s())
+
+    def call(self, method: str, path: str, body: Object | None, content_type: str) -> tuple[int, Object]:
+        """The same for users, in short: status code and object.  To be asked only while the server is up."""
+        path, _, query = path.partition("?")
+        headers = {"accept": "application/json", "content-type": content_type}
+        pairs = tuple(urllib.parse.parse_qsl(query, keep_blank_values=True))
+        response = self.serve(
+            Request(method, path, query=pairs, headers=headers, body=body if body is not None else b"")
+        )
+        return response.status, object_of(response)
+
+    def event_of(self, resource: str, obj: Object, *, gone: bool) -> Event:
+        """The event that tells a scheduler of this state of an object; made once for all processes."""
+        key = (uid_of(obj), str(obj["metadata"]["resourceVersion"]), gone)
+        event = self._events.get(key)
+        if event is None:
+            if len(self._events) >= _EVENTS_KEPT:
+                self._events.clear()
+            event = self._events[key] = event_of(resource, obj, gone=gone)
+        return event
+
+    def _note_landed(self, landed: Landed) -> None:
+        self.ledger.landed[uid_of(landed.pod)] = landed
+        self.landings.append(landed)
+
+    # ── the API server ───────────────────────────────────────────────────────────────────────────
+
+    def go_away(self, seconds: float) -> None:
+        """The API server takes no connections for a while; every watch breaks."""
+        self.count("API server away")
+        self.is_up = False
+        for replica in self.replicas.values():
+            replica.disconnect()
+        self.post(self._come_back, seconds)
+
+    def _come_back(self) -> None:
+        self.is_up = True
+
+    def restore(self, backup: Backup) -> None:
+        """The store is replaced by a backup; controllers and kubelets start anew, every watch breaks."""
+        self.count("restored from a backup")
+        self.restored_s = self.now_s()
+        self._events.clear()
+        self.store.restore(backup, self._server.catalog.by_name, self.now_s())
+        self.cluster = EmbeddedCluster(self.door, controllers=build_controllers(kubelets=True))
+        self.ledger.restart(self.now_s())
+        for replica in self.replicas.values():
+            replica.disconnect()
+
+    # ── replicas ─────────────────────────────────────────────────────────────────────────────────
+
+    def start(self, name: str) -> None:
+        """Start a process for this replica, with a clock of its own."""
+        self._processes += 1
+        offset_s = float(self._generator.choice(_OFFSETS_S))
+        drift = float(self._generator.uniform(-_DRIFT_MAX, _DRIFT_MAX))
+        clock = ProcessClock(self.now_s, offset_s=offset_s, drift=drift)
+        identity = f"muster-{name}-{self._processes}"
+        replica = Replica(self, self.sky, name=name, identity=identity, clock=clock)
+        self.replicas[name] = self.processes[identity] = replica
+
+    def died(self, replica: Replica, why: str) -> None:
+        """The process has ended; another is started in its place."""
+        self.count(f"process {why}")
+        self.replicas.pop(replica.name, None)
+        self.post(lambda: self.start(replica.name), float(self._generator.uniform(*_RESTART_S)))
+
+    def next_term(self) -> int:
+        """The number of the leader that begins now."""
+        self.terms += 1
+        return self.terms
+
+    @property
+    def deciding(self) -> Replica | None:
+        """The replica that decides, as far as it knows; None while there is none."""
+        leaders = [replica for replica in self.replicas.values() if replica.is_deciding]
+        return max(leaders, key=lambda replica: replica.term, default=None)
