@@ -58,7 +58,7 @@ class Informer:
     """Keeps one kind in view; `tell` is given each event, `later` runs an action of this process.
 
     `lag_s`: how far the API server that serves this watch is behind.  `went_back` is True once the server
-    named a revision older than one it had named before: it was restored from a backup.
+    showed something older than it had shown before: it was restored from a backup.
     """
 
     def __init__(
@@ -140,6 +140,9 @@ class Informer:
         if revision < self._version:
             self.went_back = True
             return
+        if any(self._is_older(obj) for obj in objects):
+            self.went_back = True
+            return
         present = {_key_of(obj) for obj in objects}
         for obj in objects:
             self._show(obj)
@@ -148,6 +151,11 @@ class Informer:
         self._version = revision
         self.synced = True
         self._deliver()
+
+    def _is_older(self, obj: Object) -> bool:
+        """Whether a list shows an earlier state of this very object than was told."""
+        known = self._known.get(_key_of(obj))
+        return known is not None and uid_of(known) == uid_of(obj) and _version_of(obj) < _version_of(known)
 
     # ── watching ──
 
@@ -220,5 +228,5 @@ def _key_of(obj: Object) -> tuple[str, str]:
     return metadata.get("namespace", ""), metadata["name"]
 
 
-def _version_of(obj: Object) -> str:
-    return str(obj["metadata"]["resourceVersion"])
+def _version_of(obj: Object) -> int:
+    return int(obj["metadata"]["resourceVersion"])

@@ -7,8 +7,8 @@ scheduler what it thinks.  Next: `settled.py`, what must hold once all is calm.
 from collections.abc import Iterable, Iterator
 
 from muster.sim.checkers import NothingForgotten
+from muster.sim.storm.door import Landed
 from muster.sim.storm.ledger import GROUPS, PODS, Ledger
-from muster.sim.storm.replica import Replica
 from muster.sim.storm.world import StormWorld
 from muster.sim.view import (
     Object,
@@ -30,7 +30,8 @@ BIND_TIMEOUT = "muster.dev/bind-timeout"
 BIND_TIMEOUT_S = 300.0
 RELEASE_BARE = "muster.dev/release-bare-pods"
 GRACE_S = 100.0  # for a release to be decided, said and done on a bad line
-_LOOK_EVERY_S = 3.0
+SAID_AGAIN_S = 300.0  # for a condition that a late write took back: an outage and a change of leaders
+_LOOK_EVERY_S = 10.0
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -44,31 +45,42 @@ class BindsAsDecided:
 
     def __init__(self, world: StormWorld) -> None:
         self._world = world
+        self._complaints: list[str] = []
+        world.landing_readers.append(self.landed)
 
-    def check(self, now_s: float) -> Iterator[str]:
-        """Bindings that nobody decided, and those of stale leaders, since the last step."""
-        landings, self._world.landings = self._world.landings, []
-        for landed in landings:
-            process = self._world.processes.get(landed.user)
-            if process is None:
-                continue
-            pod = f"pod {name_of(landed.pod)}"
-            if landed.node_name not in process.decided.get(uid_of(landed.pod), ()):
-                yield f"{pod} was bound to {landed.node_name}, which {landed.user} did not decide"
-            if process.term != self._world.terms:
-                yield f"{pod} was bound by {landed.user}, leader {process.term} of {self._world.terms}"
-            yield from self._overfull(landed.node_name, process)
-
-    def _overfull(self, node_name: str, process: Replica) -> Iterator[str]:
-        """No node holds more of ours than it has, whoever led when; what a rival took is not ours."""
-        ledger, node = self._world.ledger, self._world.ledger.nodes.get(node_name)
-        if node is None or process.started_s < self._world.restored_s:
+    def landed(self, landed: Landed) -> None:
+        """Judge a binding at the moment that the server accepts it: a kubelet may refuse the pod at once."""
+        process = self._world.processes.get(landed.user)
+        if process is None:
             return
-        taken: dict[str, int] = {}
+        pod = f"pod {name_of(landed.pod)}"
+        if landed.node_name not in process.decided.get(uid_of(landed.pod), ()):
+            self._complaints.append(
+                f"{pod} was bound to {landed.node_name}, which {landed.user} did not decide"
+            )
+        if process.term != self._world.terms:
+            self._complaints.append(
+                f"{pod} was bound by {landed.user}, leader {process.term} of {self._world.terms}"
+            )
+        if process.started_s >= self._world.restored_s:
+            self._complaints += self._overfull(landed)
+
+    def _overfull(self, landed: Landed) -> Iterator[str]:
+        """No node holds more of ours than it has, whoever led when; what a rival took is not ours."""
+        ledger, node_name = self._world.ledger, landed.node_name
+        node = ledger.nodes.get(node_name)
+        if node is None:
+            return
+        taken = dict(requests_of(landed.pod))
         for pod in ledger.pods.values():
-            landed = ledger.landed.get(uid_of(pod))
-            ours = landed is not None and landed.user in self._world.processes
-            if ours and node_of(pod) == node_name and not has_ended(pod):
+            by = ledger.landed.get(uid_of(pod))
+            ours = by is not None and by.user in self._world.processes
+            if (
+                ours
+                and node_of(pod) == node_name
+                and not has_ended(pod)
+                and uid_of(pod) != uid_of(landed.pod)
+            ):
                 for resource, asked in requests_of(pod).items():
                     taken[resource] = taken.get(resource, 0) + asked
         offered = node["status"].get("allocatable") or {}
@@ -77,6 +89,11 @@ class BindsAsDecided:
         ]
         if over:
             yield f"node {node_name} holds more {', '.join(sorted(over))} of ours than it has"
+
+    def check(self, now_s: float) -> Iterable[str]:
+        """Complaints since the last step."""
+        complaints, self._complaints = self._complaints, []
+        return complaints
 
 
 class SoundDecisions:
@@ -95,8 +112,8 @@ class SoundDecisions:
     def check(self, now_s: float) -> Iterator[str]:
         """Complaints about every process since the last step."""
         for replica in self._world.replicas.values():
-            if not replica.is_deciding:
-                continue
+            if not replica.is_deciding or replica.started_s < self._world.restored_s:
+                continue  # one that still knows what never was is about to be started anew
             for checker in (replica.whole, replica.room, replica.evictions):
                 for complaint in checker.check(now_s):
                     yield f"{replica.identity}: {checker.name}: {complaint}"
@@ -108,7 +125,7 @@ class SoundDecisions:
 
     def _look_at_queues(self) -> Iterator[str]:
         leader = self._world.deciding
-        if leader is None:
+        if leader is None or leader.started_s < self._world.restored_s:
             return
         queues = self._queues.setdefault(leader.identity, NothingForgotten(leader, leader.told))
         for complaint in queues.check(leader.clock.now_s()):
@@ -153,17 +170,25 @@ class Starts:
 
 
 class TrueIsTrue:
-    """PodGroupInitiallyScheduled turns True only once minCount members have been bound, and never back."""
+    """PodGroupInitiallyScheduled turns True only once minCount members have been bound, and stays.
+
+    An older write that lands late may take it back for a moment; the scheduler has to notice.
+    """
 
     name = "true is true"
 
     def __init__(self, starts: Starts) -> None:
         self._starts = starts
         self._complaints: list[str] = []
+        self._taken_back: dict[str, tuple[str, float]] = {}  # uid → name of the group, and since when
 
     def see(self, kind: str, before: Object | None, after: Object | None, now_s: float) -> None:
         """Judge what is said of a group as it is said."""
-        if kind != GROUPS or after is None:
+        if kind != GROUPS:
+            return
+        if before is not None and (after is None or uid_of(before) != uid_of(after)):
+            self._taken_back.pop(uid_of(before), None)
+        if after is None:
             return
         uid, was = uid_of(after), before is not None and uid_of(before) == uid_of(after)
         said = was and before is not None and says_scheduled(before)
@@ -171,15 +196,21 @@ class TrueIsTrue:
         if says_scheduled(after) and not said and bound < needed and uid not in self._starts.started:
             self._complaints.append(f"group {name_of(after)} is True with {bound} of {needed} ever bound")
         elif said and not says_scheduled(after):
-            self._complaints.append(f"group {name_of(after)} was True and is not any more")
+            self._taken_back[uid] = (name_of(after), now_s)
+        elif says_scheduled(after):
+            self._taken_back.pop(uid, None)
 
     def restored(self, now_s: float) -> None:
-        """Nothing to unlearn."""
+        """What was taken back may never have been said."""
+        self._taken_back.clear()
 
-    def check(self, now_s: float) -> Iterable[str]:
+    def check(self, now_s: float) -> Iterator[str]:
         """Complaints since the last step."""
         complaints, self._complaints = self._complaints, []
-        return complaints
+        yield from complaints
+        for name, since_s in self._taken_back.values():
+            if now_s - since_s > SAID_AGAIN_S:
+                yield f"group {name} was True and is not since {since_s:.0f}"
 
 
 class NotHeldIdle:

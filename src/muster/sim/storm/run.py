@@ -23,7 +23,8 @@ from muster.sim.storm.world import REPLICAS, StormWorld
 
 SCENARIO = "storm"
 STORM_S = 1200.0
-CALM_S = 900.0  # longer than a bind time-out and the backoffs after it
+REST_S = 40.0  # at the end of it nobody makes anything any more
+CALM_S = 660.0  # longer than a bind time-out and the backoffs after it
 
 
 class Sampled:
@@ -110,6 +111,7 @@ class Storm:
         simulation.run_until(START_S + STORM_S, step_max=until_event)
         self.sky.clear()
         simulation.post(self._calm)
+        simulation.post(self.users.rest, delay_s=CALM_S - REST_S)
         simulation.run_until(START_S + STORM_S + CALM_S, step_max=until_event)
         if until_event is None or simulation.steps < until_event:
             simulation.judge([WholeOrEmpty(self.world, self.starts.started), ConditionsAgree(self.world)])

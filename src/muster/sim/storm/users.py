@@ -73,6 +73,7 @@ class Users:
         self._gangs: dict[str, Gang] = {}
         self._made = 0
         self._is_calm = False
+        self._rests = False
         self._restored_s = 0.0
         self._actions: tuple[tuple[float, Callable[[], None]], ...] = (
             (3.0, self._add_lone_pod),
@@ -109,14 +110,19 @@ class Users:
                 self._client.patch("pod", name_of(pod), {"spec": {"schedulingGates": None}})
         for gang in self._gangs.values():
             gang.gated = frozenset()
+            gang.pod_annotations.pop(EXIT_CODE, None)
         for node in list(self._world.ledger.nodes.values()):
             self._client.patch("node", name_of(node), {"spec": {"unschedulable": False}})
-        for number in range(8):
-            self.add_node(f"spare-{number}", cpu=16)
+        for number in range(4):
+            self.add_node(f"spare-{number}", cpu=40)
+
+    def rest(self) -> None:
+        """Owners replace nobody any more."""
+        self._rests = True
 
     def add_node(self, name: str, *, cpu: int) -> None:
         """A node of this size."""
-        self._client.create("node", node_manifest(name, {"cpu": str(cpu), "memory": "64Gi", "pods": "30"}))
+        self._client.create("node", node_manifest(name, {"cpu": str(cpu), "memory": "64Gi", "pods": "60"}))
 
     # ── when ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -139,10 +145,12 @@ class Users:
 
     def _add_gang(self) -> None:
         """The group before or after its members; some gated, some of an owner that keeps names."""
+        if self._is_calm:
+            return
         name = self._new_name("gang")
         size = int(self._generator.integers(2, 8))
         min_count = int(self._generator.integers(1, size + 1)) if self._strikes(0.3) else size
-        priority_class = str(self._generator.choice(["", "", "low", "high"]))
+        priority_class = str(self._generator.choice(["", "", "", "", "low", "low", "high"]))
         annotations: dict[str, str] = {}
         if TERMS and self._strikes(0.6):
             annotations["muster.dev/bind-timeout"] = str(self._generator.choice(["30", "60s", "2m"]))
@@ -211,7 +219,7 @@ class Users:
     def _owners_look(self) -> None:
         """Every owner makes the members that it lacks; failed ones go first."""
         self._world.post(self._owners_look, _OWNER_LOOKS_S)
-        if not self._world.is_up:
+        if self._rests or not self._world.is_up:
             return
         self._apply_again()
         for gang in self._gangs.values():
@@ -300,7 +308,7 @@ class Users:
         spec = pod_spec(
             {"cpu": str(self._generator.choice(["500m", "1", "2"]))},
             scheduler=SCHEDULER_NAMES[0],
-            priority_class=str(self._generator.choice(["", "low", "high"])),
+            priority_class=str(self._generator.choice(["", "", "low", "high"])),
         )
         self._client.create("pod", pod_manifest(self._new_name("pod"), spec, annotations=self._ending()))
 

@@ -6,6 +6,7 @@ again.  Comes in: a loop that owns the time.  Next: `users.py` and `outages.py`,
 
 import urllib.parse
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from muster.apiserver.store import Backup, Store
 from muster.assembly.embedded import EmbeddedCluster, build_controllers
 from muster.assembly.loopback import WATCHED
 from muster.assembly.view import kind_of
+from muster.controllers.kubelet import Kubelets
+from muster.controllers.ports import Controller
 from muster.dialects.native import event_of
 from muster.framework.ports import Event
 from muster.sim.client import Client
@@ -33,6 +36,8 @@ _EVENTS_KEPT = 20_000
 _OFFSETS_S = (0.0, 0.0, 0.4, -0.4, 30.0, -30.0, 3600.0)
 _DRIFT_MAX = 2e-4
 _RESTART_S = (1.0, 8.0)
+_RESTORED_S = (1.0, 15.0)
+_HEARTBEAT_S = 20.0  # kubelets speak half as often as real ones: a seed is half heartbeats otherwise
 
 
 class StormWorld:
@@ -58,9 +63,9 @@ class StormWorld:
         self._generator = generator
         self._server = ApiServer(server_generator, now_s=start_s)
         self.door = FrontDoor(self._server, sky, count, self._note_landed)
-        self.cluster = EmbeddedCluster(self.door, controllers=build_controllers(kubelets=True))
+        self.cluster = EmbeddedCluster(self.door, controllers=_controllers())
         self.ledger = Ledger(lambda: self._server.store)
-        self.landings: list[Landed] = []  # since the checkers looked last
+        self.landing_readers: list[Callable[[Landed], None]] = []  # told of each binding as it is accepted
         self.client = Client(self.call)
         self.restored_s = 0.0
         rows = {kind_of(row): row for row in self._server.catalog.kinds if not row.stored_as}
@@ -123,7 +128,8 @@ class StormWorld:
 
     def _note_landed(self, landed: Landed) -> None:
         self.ledger.landed[uid_of(landed.pod)] = landed
-        self.landings.append(landed)
+        for reader in self.landing_readers:
+            reader(landed)
 
     # ── the API server ───────────────────────────────────────────────────────────────────────────
 
@@ -139,15 +145,20 @@ class StormWorld:
         self.is_up = True
 
     def restore(self, backup: Backup) -> None:
-        """The store is replaced by a backup; controllers and kubelets start anew, every watch breaks."""
+        """The store is replaced by a backup; every watch breaks.
+
+        As the manual of Kubernetes says, everything that looks at the API is started anew: controllers and
+        kubelets at once, schedulers within seconds if they have not noticed themselves.
+        """
         self.count("restored from a backup")
         self.restored_s = self.now_s()
         self._events.clear()
         self.store.restore(backup, self._server.catalog.by_name, self.now_s())
-        self.cluster = EmbeddedCluster(self.door, controllers=build_controllers(kubelets=True))
+        self.cluster = EmbeddedCluster(self.door, controllers=_controllers())
         self.ledger.restart(self.now_s())
         for replica in self.replicas.values():
             replica.disconnect()
+            self.post(partial(replica.end, "restored"), float(self._generator.uniform(*_RESTORED_S)))
 
     # ── replicas ─────────────────────────────────────────────────────────────────────────────────
 
@@ -177,3 +188,8 @@ class StormWorld:
         """The replica that decides, as far as it knows; None while there is none."""
         leaders = [replica for replica in self.replicas.values() if replica.is_deciding]
         return max(leaders, key=lambda replica: replica.term, default=None)
+
+
+def _controllers() -> list[Controller]:
+    built = build_controllers(kubelets=True)
+    return [Kubelets(heartbeat_s=_HEARTBEAT_S) if isinstance(each, Kubelets) else each for each in built]

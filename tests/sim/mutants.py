@@ -1,0 +1,73 @@
+"""Bugs planted on purpose (`planted.py`): each must be found by some seed of the storm.
+
+    python -m tests.sim.mutants [--seeds N] [--first-seed K] [NAME ...]
+
+prints a table (mutant, the seed that found it, the checker that complained) and ends with 1 if one was not
+found.
+"""
+
+import argparse
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from typing import NamedTuple
+
+from tests.sim.planted import MUTANTS
+
+from muster.sim.storm.run import run_storm
+
+SEEDS = 500
+
+
+class Finding(NamedTuple):
+    """What became of one mutant; `seed` is None if nobody noticed."""
+
+    name: str
+    seed: int | None
+    violation: str
+
+
+def hunt(name: str, first: int, seeds: int) -> Finding:
+    """Play seeds with this bug planted until a checker complains."""
+    with MUTANTS[name].planted():
+        for seed in range(first, first + seeds):
+            violation = violation_of(seed)
+            if violation:
+                return Finding(name, seed, violation)
+    return Finding(name, None, "")
+
+
+def violation_of(seed: int) -> str:
+    """What a checker says of this seed, "" for nothing; a product that raises is found, too."""
+    try:
+        return run_storm(seed).violation
+    except (AssertionError, KeyError, ValueError, IndexError) as error:
+        return f"the product raised: {type(error).__name__} {error}"
+
+
+def main() -> int:
+    """Hunt them all, a mutant a process."""
+    parser = argparse.ArgumentParser(prog="scripts/sim --mutants", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(MUTANTS)}")
+    options = parser.parse_args()
+    names = options.names or list(MUTANTS)
+    unknown = sorted(set(names) - set(MUTANTS))
+    if unknown:
+        parser.error(f"no such mutant: {', '.join(unknown)}")
+    missed = 0
+    print("| mutant | seed | found by |\n|---|---|---|")
+    with ProcessPoolExecutor(os.cpu_count() or 1) as pool:
+        hunts = [pool.submit(hunt, name, options.first_seed, options.seeds) for name in names]
+        for future in hunts:
+            found = future.result()
+            missed += found.seed is None
+            seed = "none" if found.seed is None else str(found.seed)
+            print(f"| {found.name} | {seed} | {found.violation.partition(' (at step')[0]} |", flush=True)
+    print(f"{len(names) - missed} of {len(names)} found within {options.seeds} seeds")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""A small world in calm weather that a test acts on."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+
+from muster.sim.client import group_manifest, node_manifest, pod_manifest, pod_spec
+from muster.sim.loop import Checker, Simulation
+from muster.sim.run import START_S
+from muster.sim.storm.door import Landed
+from muster.sim.storm.weather import CALM, Sky, Weather
+from muster.sim.storm.world import REPLICAS, StormWorld
+from muster.sim.view import Object, node_of
+
+
+def generator(seed: int = 1) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+class Stage:
+    """A world with nodes and, if asked for, replicas that run."""
+
+    def __init__(
+        self,
+        *,
+        weather: Weather = CALM,
+        nodes: int = 2,
+        replicas: bool = True,
+        checkers: tuple[Checker, ...] = (),
+    ) -> None:
+        self.counts: Counter[str] = Counter()
+        self.sky = Sky(weather, generator())
+        self.world = StormWorld(
+            start_s=START_S,
+            server_generator=generator(2),
+            generator=generator(3),
+            sky=self.sky,
+            count=lambda name: self.counts.update([name]),
+        )
+        self.simulation = Simulation(self.world, start_s=START_S, checkers=checkers)
+        self.world.simulation = self.simulation
+        self.landings: list[Landed] = []
+        self.world.landing_readers.append(self.landings.append)
+        for number in range(nodes):
+            self.world.client.create("node", node_manifest(f"n{number}", {"cpu": "8", "pods": "20"}))
+        for name in REPLICAS if replicas else ():
+            self.world.start(name)
+
+    def run(self, seconds: float) -> None:
+        """Let so much time pass."""
+        self.post(lambda: None, 0.0)  # so that the world sees what was asked of it between two runs
+        self.simulation.run_until(self.simulation.now_s + seconds)
+
+    def gang(self, name: str, size: int, *, min_count: int | None = None, cpu: str = "1") -> None:
+        """A gang with all its members."""
+        self.world.client.create("group", group_manifest(name, min_count or size))
+        for number in range(size):
+            spec = pod_spec({"cpu": cpu}, scheduler="muster", group=name)
+            self.world.client.create("pod", pod_manifest(f"{name}-{number}", spec))
+
+    def pod(self, name: str, *, scheduler: str = "muster") -> None:
+        """A lone pod."""
+        self.world.client.create("pod", pod_manifest(name, pod_spec({"cpu": "1"}, scheduler=scheduler)))
+
+    def object(self, name: str) -> Object:
+        """A pod as it is now."""
+        return self.world.ledger.pods[name]
+
+    def bound(self) -> list[str]:
+        """The names of pods that are on a node."""
+        return sorted(name for name, pod in self.world.ledger.pods.items() if node_of(pod))
+
+    def post(self, action: Callable[[], None], delay_s: float) -> None:
+        """Have something done later."""
+        self.simulation.post(action, delay_s=delay_s)

@@ -1,0 +1,88 @@
+"""What is tried again, what is reported, and that nothing leaves a process that may not write."""
+
+import pytest
+from tests.unit.sim.storm.stage import Stage
+
+from muster.framework.groups import ObjectKey
+from muster.framework.ports import BindDone, BindFailed, BindPod, Event
+from muster.sim.storm.line import Line
+from muster.sim.storm.outbox import Outbox
+from muster.sim.storm.weather import CALM, Weather
+from muster.sim.view import uid_of
+
+
+class Desk:
+    """An outbox over a line of its own."""
+
+    def __init__(self, weather: Weather = CALM, *, may_write: bool = True) -> None:
+        self.stage = Stage(replicas=False)
+        self.stage.pod("p")
+        self.stage.run(1.0)
+        self.stage.sky.weather = weather
+        self.told: list[Event] = []
+        self.lost = 0
+        self.outbox = Outbox(
+            Line(self.stage.world, self.stage.sky, "muster-a-1"),
+            self.stage.sky,
+            tell=self.told.append,
+            later=self.stage.post,
+            now_s=self.stage.world.now_s,
+            may_write=lambda: may_write,
+            lost=self._lose,
+        )
+
+    def _lose(self) -> None:
+        self.lost += 1
+
+    def bind(self, *, uid: str = "", run_s: float = 60.0) -> list[Event]:
+        """Bind the pod, and give what came of it."""
+        uid = uid or uid_of(self.stage.object("p"))
+        self.outbox.perform(BindPod(ObjectKey("default", "p"), uid, "n0", "muster"))
+        self.stage.run(run_s)
+        return self.told
+
+
+def test_a_binding_is_done() -> None:
+    desk = Desk()
+    assert [type(event) for event in desk.bind()] == [BindDone]
+    assert desk.outbox.is_idle
+
+
+def test_a_lost_answer_is_unknown_and_not_asked_for_again() -> None:
+    told = Desk(Weather(answer_lost=1.0)).bind()
+    assert [event.code for event in told if isinstance(event, BindFailed)] == [0]
+
+
+@pytest.mark.parametrize(("weather", "code"), [(Weather(error_500=1.0), 500), (Weather(unsent=1.0), 503)])
+def test_what_may_pass_is_tried_five_times(weather: Weather, code: int) -> None:
+    desk = Desk(weather)
+    told = desk.bind()
+    assert [event.code for event in told if isinstance(event, BindFailed)] == [code]
+    assert sum(desk.stage.counts.values()) == 5
+
+
+def test_an_answer_of_500_may_hide_a_success() -> None:
+    desk = Desk(Weather(error_500_done=1.0))
+    desk.stage.post(lambda: setattr(desk.stage.sky, "weather", Weather()), 0.045)
+    assert [type(event) for event in desk.bind()] == [BindDone]
+
+
+def test_another_pod_of_the_name_is_not_bound() -> None:
+    desk = Desk()
+    told = desk.bind(uid="another")
+    assert [event.code for event in told if isinstance(event, BindFailed)] == [409]
+    assert desk.stage.bound() == []
+
+
+def test_nothing_leaves_a_process_that_may_not_write() -> None:
+    desk = Desk(may_write=False)
+    assert desk.bind() == []
+    assert (desk.lost, desk.stage.bound()) == (1, [])
+
+
+def test_the_server_is_left_alone_for_as_long_as_it_asks() -> None:
+    desk = Desk(Weather(bind_throttled=1.0))
+    desk.bind(run_s=2.9)
+    assert desk.stage.counts["binding refused with 429"] == 1
+    desk.stage.run(0.5)
+    assert desk.stage.counts["binding refused with 429"] == 2

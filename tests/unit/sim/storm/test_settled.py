@@ -1,0 +1,69 @@
+"""What must hold at the end is found broken where it is."""
+
+import pytest
+from tests.unit.sim.storm.stage import Stage
+
+from muster.sim.storm.promises import Starts
+from muster.sim.storm.settled import ConditionsAgree, WholeOrEmpty
+
+
+def settled(size: int, *, cpu: str = "1") -> tuple[Stage, Starts]:
+    """A gang on two nodes of 8 CPUs, after a while."""
+    stage = Stage()
+    starts = Starts(stage.world.ledger)
+    stage.world.ledger.readers.append(starts)
+    stage.run(10.0)
+    stage.gang("g", size, cpu=cpu)
+    stage.run(10.0)
+    return stage, starts
+
+
+def complaints(stage: Stage, starts: Starts) -> list[str]:
+    return list(WholeOrEmpty(stage.world, starts.started).check(stage.world.now_s()))
+
+
+def test_a_gang_that_is_whole_is_in_order() -> None:
+    stage, starts = settled(4)
+    assert complaints(stage, starts) == []
+    assert list(ConditionsAgree(stage.world).check(0.0)) == []
+
+
+def test_a_gang_that_waits_is_found() -> None:
+    stage, starts = settled(3, cpu="8")
+    assert complaints(stage, starts) == ["gang g has 0 of 3 placed and 3 wait"]
+
+
+def test_a_lone_pod_that_waits_is_found_but_not_a_rivals() -> None:
+    stage, starts = settled(4)
+    stage.pod("r", scheduler="rival")
+    stage.run(1.0)
+    assert complaints(stage, starts) == []
+    stage.world.ledger.pods["r"]["spec"]["schedulerName"] = "muster"
+    assert complaints(stage, starts) == ["pod r waits"]
+
+
+@pytest.mark.parametrize(("has_started", "count"), [(False, 1), (True, 0)])
+def test_a_gang_short_of_members_may_hold_only_if_it_has_started(has_started: bool, count: int) -> None:
+    stage, starts = settled(2)
+    stage.world.ledger.members["g"].pop("g-1")
+    stage.object("g-0")["metadata"]["ownerReferences"] = [{"controller": True}]
+    if not has_started:
+        starts.started.clear()
+    assert len(complaints(stage, starts)) == count
+
+
+def test_a_group_that_is_placed_and_does_not_say_so_is_found() -> None:
+    stage, _ = settled(2)
+    group = stage.world.ledger.groups["g"]
+    group["status"]["conditions"] = []
+    assert list(ConditionsAgree(stage.world).check(0.0)) == ["group g has 2 of 2 placed and does not say so"]
+
+
+def test_a_count_that_is_not_so_is_found() -> None:
+    stage, _ = settled(2)
+    group = stage.world.ledger.groups["g"]
+    whole = {"type": "muster.dev/Whole", "status": "True", "reason": "Running"}
+    told = {**whole, "message": "2 created, 2 bound, 1 running of 2 needed"}
+    others = [each for each in group["status"]["conditions"] if each["type"] != whole["type"]]
+    group["status"]["conditions"] = [*others, told]
+    assert len(list(ConditionsAgree(stage.world).check(0.0))) == 1
