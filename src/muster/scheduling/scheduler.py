@@ -71,7 +71,7 @@ from muster.scheduling.queue import QueueTimes
 from muster.scheduling.report import Report, make_report
 from muster.scheduling.review import review_touched
 from muster.scheduling.search import take_answer
-from muster.scheduling.waiting import speak
+from muster.scheduling.waiting import insist_scheduled, speak
 
 
 class Scheduler:
@@ -245,6 +245,7 @@ class Scheduler:
         if known is not None and known.uid == group.uid and _is_older(group.version, known.version):
             return []
         said = [] if known is None else [type_ for type_ in SAID if books.conditions.of_group(known, type_)]
+        was_scheduled = known is not None and books.conditions.has_been_scheduled(known)
         books.members.see_group(group)
         if not group.is_composite:
             books.conditions.see_group(group, now_s)
@@ -260,6 +261,8 @@ class Scheduler:
         if erased:
             wake = Change.GROUP_CHANGED if INITIALLY_SCHEDULED in erased else None
             self._say_again(entity, wake, now_s)
+        elif was_scheduled and not books.conditions.has_been_scheduled(group):
+            return insist_scheduled(books, group, now_s)
         return []
 
     def _say_again(self, entity: EntityKey, wake: Change | None, now_s: float) -> None:

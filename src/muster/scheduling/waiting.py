@@ -112,9 +112,18 @@ def say_scheduled(books: Books, cast: Cast, now_s: float) -> list[Effect]:
         has_keys = each.group is not None and each.group.topology_keys
         if has_keys and find_split(each, books.state.snapshot(), books.runner) is not None:
             return []
-    scheduled = Condition(type=INITIALLY_SCHEDULED, status="True", reason="Scheduled", message="")
-    patch = books.conditions.patch_group(group, [scheduled], remove=[WAITING], now_s=now_s)
+    patch = books.conditions.patch_group(group, [_scheduled()], remove=[WAITING], now_s=now_s)
     return [] if patch is None else [patch]
+
+
+def insist_scheduled(books: Books, group: Group, now_s: float) -> list[Effect]:
+    """Say again what was True and an older write, landing late, has taken back."""
+    patch = books.conditions.patch_group(group, [_scheduled()], remove=[WAITING], now_s=now_s)
+    return [] if patch is None else [patch]
+
+
+def _scheduled() -> Condition:
+    return Condition(type=INITIALLY_SCHEDULED, status="True", reason="Scheduled", message="")
 
 
 def _say_on_group(books: Books, group: Group, wait: Wait | None, now_s: float) -> list[Effect]:

@@ -1,12 +1,14 @@
 """`muster simulate` tells what it saw, and ends in failure when a promise was broken."""
 
 import json
+from itertools import islice
+from pathlib import Path
 
 import pytest
 import typer
 
 from muster.base.errors import ConfigError
-from muster.cli.simulate import simulate
+from muster.cli.simulate import _numbers, simulate
 from muster.framework.status import Status
 from muster.plugins.gang_scheduling import GangScheduling
 
@@ -40,6 +42,22 @@ def test_a_broken_promise_is_told_with_its_replay(
 
 
 def test_an_unknown_scenario_is_named_with_those_there_are() -> None:
-    with pytest.raises(ConfigError, match="no such scenario: 'storm'") as caught:
-        simulate(scenario="storm")
+    with pytest.raises(ConfigError, match="no such scenario: 'calm'") as caught:
+        simulate(scenario="calm")
     assert "churn" in caught.value.hint
+
+
+def test_seeds_that_are_in_the_file_are_not_played_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "seeds.jsonl"
+    exit_code_of(seed=16, seeds=1, results=results)
+    exit_code_of(seed=16, seeds=2, results=results)
+    lines = results.read_text().splitlines()
+    assert [json.loads(line)["seed"] for line in lines] == [16, 17]
+    assert "seeds                2, 0 with a violation" in capsys.readouterr().out
+
+
+def test_more_seeds_are_played_only_while_there_is_time() -> None:
+    assert list(_numbers(3, 2, minutes=0.0)) == [3, 4]
+    assert list(islice(_numbers(3, 2, minutes=60.0), 5)) == [3, 4, 5, 6, 7]

@@ -283,3 +283,15 @@ def test_only_the_waiting_condition_erased_is_said_again() -> None:
     kept = tuple(c for c in world.groups[key_of("g")].conditions if c.type != WAITING)
     world.change_group("g", conditions=kept).run(10)
     assert waiting(world) is not None
+
+
+def test_a_group_whose_true_is_taken_back_by_a_late_write_says_it_again() -> None:
+    world = World().node("n1").group("g", 2).members("g", 0, 1).run(10)
+    scheduled = world.condition("g")
+    assert scheduled is not None
+    assert scheduled.status == "True"
+    taken_back = replace(scheduled, status="False", reason="Unschedulable", message="late")
+    world.change_group("g", conditions=(taken_back,)).run(1)
+    said_again = world.condition("g")
+    assert said_again is not None
+    assert (said_again.status, said_again.reason) == ("True", "Scheduled")

@@ -36,6 +36,7 @@ from muster.sim.storm.weather import Sky
 from muster.sim.told import GangWhole, RoomAsTold, Told
 
 LEASE_NAME = "muster"
+_CRASH_WEIGHT = {"BindPod": 2.0, "EvictPod": 6.0, "PatchGroupStatus": 2.0}  # the rarer the effect
 
 
 class Surroundings(Server, Source, Protocol):
@@ -286,10 +287,11 @@ class Replica:
             if isinstance(effect, BindPod):
                 self.decided.setdefault(effect.uid, set()).add(effect.node_name)
             name = type(effect).__name__
-            if self._crashes(self._sky.weather.crash_before, f"before {name}"):
+            weight = _CRASH_WEIGHT.get(name, 1.0)
+            if self._crashes(self._sky.weather.crash_before * weight, f"before {name}"):
                 return
             self._outbox.perform(effect)
-            self._crashes(self._sky.weather.crash_after, f"after {name}")
+            self._crashes(self._sky.weather.crash_after * weight, f"after {name}")
 
     def _wake(self) -> None:
         if self._wake_s is not None and self._wake_s <= self.clock.now_s() + 1e-6:
