@@ -22,6 +22,9 @@ from muster.framework.ports import (
     EvictPod,
     PatchGroupStatus,
     PatchPodStatus,
+    Prepare,
+    PrepareDone,
+    PrepareFailed,
     RecordEvent,
     WriteFailed,
 )
@@ -90,6 +93,8 @@ class Outbox:
             self._bind(effect, lane_key)
         elif isinstance(effect, EvictPod):
             self._evict(effect, lane_key)
+        elif isinstance(effect, Prepare):
+            self._prepare(effect, lane_key)
         elif isinstance(effect, PatchPodStatus | PatchGroupStatus):
             self._patch(effect, lane_key)
 
@@ -148,6 +153,14 @@ class Outbox:
                 self._finish(lane_key, failed)
 
         self._send(mark_of(effect), marked, repeat_unanswered=True)
+
+    def _prepare(self, effect: Prepare, lane_key: Lane) -> None:
+        def answered(answer: Answer) -> None:
+            is_done = 0 < answer.code < 300
+            outcome = PrepareDone(effect) if is_done else PrepareFailed(effect, answer.code, answer.message)
+            self._finish(lane_key, outcome)
+
+        self._send(request_of(effect, now_s=self._now_s()), answered, repeat_unanswered=True)
 
     def _patch(self, effect: PatchPodStatus | PatchGroupStatus, lane_key: Lane) -> None:
         def answered(answer: Answer) -> None:
