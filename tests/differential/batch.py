@@ -1,8 +1,9 @@
 """Play a batch of scenarios on both clusters and judge each.
 
 Forty share a cluster, on nodes of their own.  Stock evicts across that border (rule `evicts-for-left-out`):
-whoever lost pods to another scenario is played again without it, and the other one is told of it.  Comes from
-`__main__.py`; next: `play.py` and `judge.py`.
+whoever lost pods to another scenario is played again without it, and the other one is told of it.  So is,
+once, whoever had not come to rest in time: the machine may have been busy.  Comes from `__main__.py`; next:
+`play.py` and `judge.py`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +38,8 @@ def play_batch(
         known[scenario.seed] += judge_strangers(scenario, theirs, ours)
     disturbed = []
     for scenario, their, our in zip(scenarios, theirs, ours, strict=True):
-        if their.disturbers or our.disturbers:
+        is_late = scenario.take == 0 and not all(step.settled for step in our.steps)
+        if their.disturbers or our.disturbers or is_late:
             disturbed.append(structs.replace(scenario, take=scenario.take + 1))
         else:
             findings = known[scenario.seed] + judge(scenario, their, our)

@@ -22,7 +22,7 @@ from tests.differential.scenario import Scenario
 Key = tuple[str, str]  # namespace, name
 Pods = dict[Key, dict[str, Any]]
 SETTLED_S = 1.5  # nothing may change for so long
-PATIENCE_S = 25.0  # what has not settled by then is judged as it stands
+PATIENCE_S = 40.0  # what has not settled by then is judged as it stands
 
 
 class Evicted(NamedTuple):

@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from tests.differential.judge import EXPLANATIONS, Finding, judge
+from msgspec import structs
+from tests.differential.judge import EXPLANATIONS, Finding, judge, judge_strangers
 from tests.differential.play import Outcome, Step
 from tests.differential.scenario import Arrival, Scenario, Short
 
@@ -85,6 +86,46 @@ def test_a_less_important_victim_is_explained_and_a_more_important_one_is_not() 
 def test_a_victim_that_is_not_weaker_is_found() -> None:
     full = [runs("a", 4, "p9", "n0"), runs("b", 2, "p5", "n1")]
     (finding,) = judge(scenario(ONE, full), outcome(g_0="n1", a="n0"), outcome(g_0="n0", b="n1"))
+    assert "evicted ['a'], which are not weaker" in finding.text
+
+
+TREE = Arrival(
+    "t",
+    [
+        {"group": "a", "parent": "t", "gang": 2, "priorityClassName": "p6"},
+        {"group": "b", "parent": "t", "gang": 1, "priorityClassName": "p6"},
+        {"composite": "t", "gang": 1, "priorityClassName": "p6"},
+    ],
+    [member("a-0", 2, group="a"), member("a-1", 9, group="a"), member("b-0", 4, group="b")],
+)
+
+
+def test_victims_for_a_group_that_is_left_out_are_explained_of_stock_only() -> None:
+    everybody, needed = outcome(b_0="n0"), outcome(b_0="n0", b="n1")
+    assert rules_of(judge(scenario(TREE, FULL), everybody, needed)) == ["evicts-for-left-out"]
+    assert "evicts-for-left-out" not in rules_of(judge(scenario(TREE, FULL), needed, everybody))
+
+
+def test_pods_of_other_scenarios_evicted_are_explained_of_a_tree_of_stock_only() -> None:
+    calm, robbed = Outcome(1, []), Outcome(2, [], frozenset({1}))
+    for arrival, rules in ((TREE, ["evicts-for-left-out"]), (PAIR, [None])):
+        assert rules_of(list(judge_strangers(scenario(arrival), [calm, robbed], [calm]))) == rules
+        assert rules_of(list(judge_strangers(scenario(arrival), [calm], [calm, robbed]))) == [None]
+    assert not list(judge_strangers(scenario(TREE), [calm], [calm]))
+
+
+def test_a_broken_budget_costs_more_than_a_more_important_victim() -> None:
+    full = [runs("a", 4, "p3", "n0") | {"labels": {"keep": "k"}}, runs("b", 2, "p5", "n1")]
+    budgets = [{"pdb": "k", "selector": {"keep": "k"}, "allowed": 0}]
+    guarded = structs.replace(scenario(ONE, full), budgets=budgets)
+    kept, broken = outcome(g_0="n1", a="n0"), outcome(g_0="n0", b="n1")
+    assert rules_of(judge(guarded, broken, kept)) == ["victims-after-place"]
+    assert rules_of(judge(guarded, kept, broken)) == [None]
+
+
+def test_whose_policy_is_never_may_evict_nobody() -> None:
+    polite = gang(1, member("g-0", 2, priorityClassName="n6"))
+    (finding,) = judge(scenario(polite, FULL), outcome(a="n0", b="n1"), outcome(g_0="n0", b="n1"))
     assert "evicted ['a'], which are not weaker" in finding.text
 
 
