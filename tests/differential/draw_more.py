@@ -7,7 +7,7 @@ expression, ports of one address, images; groups that run may hang in trees, and
 import random
 from collections.abc import Callable
 
-from tests.differential.scenario import Short
+from tests.differential.scenario import Short, priority_of
 
 SPOT = "spot"
 IMAGE = "registry.test/big:1"
@@ -37,14 +37,15 @@ def add_to_pod(more: More, pod: Short, *, rules: float) -> None:
 
 
 def add_budgets(more: More, running: list[Short]) -> list[Short]:
-    """Up to two budgets, each over some of the pods that run, which get its label."""
+    """Up to two budgets, each over some of the pods that run, which get its label: the weak above all."""
     budgets = []
     for name in more.choice(((), (), ("k0",), ("k0", "k1"))):
-        kept = [pod for pod in running if more.random() < 0.4 and "keep" not in pod["labels"]]
+        free = [pod for pod in running if "keep" not in pod["labels"]]
+        kept = [pod for pod in free if more.random() < (0.7 if priority_of(pod) <= 30 else 0.2)]
         for pod in kept:
             pod["labels"] = {**pod["labels"], "keep": name}
         if kept:
-            budgets.append({"pdb": name, "selector": {"keep": name}, "allowed": more.randint(0, len(kept))})
+            budgets.append({"pdb": name, "selector": {"keep": name}, "allowed": more.choice((0, 0, 0, 1))})
     return budgets
 
 

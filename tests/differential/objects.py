@@ -56,8 +56,15 @@ def cluster_objects(scenario: Scenario, scheduler: str) -> Iterator[Made]:
         yield _group(scenario, group)
     for pod in scenario.running:
         yield _pod(scenario, pod, scheduler)
+    if scenario.budgets:  # where a controller keeps them, it counts pods that are ready
+        yield from (_running(scenario, pod) for pod in scenario.running)
     for budget in scenario.budgets:
         yield from _budget(scenario, budget)
+
+
+def _running(scenario: Scenario, short: Short) -> Made:
+    path = f"{CORE}/namespaces/{namespace_of(scenario)}/pods/{short['pod']}/status"
+    return Made(path, {"status": manifests.running_status(short)}, "PATCH")
 
 
 def _budget(scenario: Scenario, short: Short) -> Iterator[Made]:

@@ -27,12 +27,12 @@ def broken_rules(before: Cluster, arrival: Arrival, bound: dict[str, str], victi
     """What is wrong about members of `arrival` being on these nodes after these victims went.
 
     Rules that look at other pods are checked in some order of placing them that obeys all, if there is one;
-    victims may have gone before or after the first of them were placed.
+    each victim may have gone before or after any of them was placed.
     """
     pods = [Placed(short, bound[short["pod"]]) for short in arrival.pods if short["pod"] in bound]
     wrong = list(broken_groups(before, arrival, bound))
     after = before.without(victims)
-    if not _can_follow(after, pods) and not _can_follow_around(before, after, pods):
+    if not (_can_follow(after, pods) or _can_follow_among(before, pods, victims)):
         wrong.append(f"no order of placing obeys the rules: {_first_refusals(after, pods)}")
     return wrong
 
@@ -76,16 +76,26 @@ def _can_follow(cluster: Cluster, pods: list[Placed]) -> bool:
     return goes_on(frozenset())
 
 
-def _can_follow_around(before: Cluster, after: Cluster, pods: list[Placed]) -> bool:
-    """The same with some of them placed before the victims went."""
-    if len(before.placed) == len(after.placed):
-        return False
-    firsts = chain.from_iterable(combinations(pods, size) for size in range(1, len(pods) + 1))
-    return any(
-        _can_follow(before, list(first))
-        and _can_follow(after.with_pods(first), [pod for pod in pods if pod not in first])
-        for first in firsts
-    )
+def _can_follow_among(before: Cluster, pods: list[Placed], victims: set[str]) -> bool:
+    """The same with victims going one by one, whenever that helps; too many orders to try count as yes."""
+    leaving = sorted(entry.pod["pod"] for entry in before.placed if entry.pod["pod"] in victims)
+    seen: set[tuple[frozenset[int], frozenset[str]]] = set()
+    open_states = [(frozenset[int](), frozenset[str]())]
+    while open_states:
+        done, gone = open_states.pop()
+        if len(done) == len(pods) or len(seen) > STATES_MAX:
+            return True
+        if (done, gone) in seen:
+            continue
+        seen.add((done, gone))
+        now = before.without(gone).with_pods(pods[index] for index in done)
+        open_states += [(done, gone | {name}) for name in leaving if name not in gone]
+        open_states += [
+            (done | {index}, gone)
+            for index in range(len(pods))
+            if index not in done and now.may_place(*pods[index])
+        ]
+    return False
 
 
 def _first_refusals(cluster: Cluster, pods: list[Placed]) -> str:

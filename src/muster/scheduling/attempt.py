@@ -14,7 +14,7 @@ from muster.base.errors import PluginError
 from muster.cluster.snapshot import Snapshot
 from muster.framework.groups import Group, GroupKey, PodKey
 from muster.framework.runner import Runner
-from muster.scheduling.board import Board, Outcome
+from muster.scheduling.board import Board, Outcome, name_first
 from muster.scheduling.contradictions import find_contradiction, find_fault
 from muster.scheduling.members import Cast, Member
 from muster.scheduling.ranks import find_unranked, lay_by_rank
@@ -111,7 +111,7 @@ def conclude(cast: Cast, snapshot: Snapshot, runner: Runner, outcome: Outcome) -
     return Attempt(
         placements=tuple((member, snapshot.node_names[row]) for member, row in found),
         reason="" if found else UNSCHEDULABLE,
-        message="" if found else outcome.status.message,
+        message="" if found else outcome.status.message or name_first(findings.group_texts),
         own_texts=findings.own_texts,
         group_texts=findings.group_texts,
         nearest=findings.nearest,

@@ -74,6 +74,11 @@ class Findings:
         self.culprit = self.culprit or other.culprit
 
 
+def name_first(group_texts: Mapping[GroupKey, str]) -> str:
+    """The words of the first pod group that failed on its own account, with its name; "" where none did."""
+    return next((f"pod group {key}: {text}" for key, text in group_texts.items()), "")
+
+
 class Outcome(Struct, frozen=True):
     """What became of one group on a board: success means its minimum is placed (before or now)."""
 

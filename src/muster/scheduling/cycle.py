@@ -15,6 +15,7 @@ from muster.framework.groups import PodKey
 from muster.framework.ports import Effect
 from muster.scheduling.attempt import SCHEDULER_ERROR, UNSCHEDULABLE, Attempt, attempt
 from muster.scheduling.binding import bind, refuse_group, refuse_pod
+from muster.scheduling.board import name_first
 from muster.scheduling.books import Books
 from muster.scheduling.members import Cast, Member
 from muster.scheduling.metrics import (
@@ -92,7 +93,8 @@ def _leave(
     if not left:
         books.queue.drop(entry.key)
         return []
-    said = _say(books, entry, next(iter(decision.own_texts.values()), ""), decision, snapshot, now_s)
+    plain = next(iter(decision.own_texts.values()), name_first(decision.group_texts))
+    said = _say(books, entry, plain, decision, snapshot, now_s)
     effects = _refuse(books, entry, cast, left, decision, said, "", now_s)
     if may_make_room(books, entry.key, cast, now_s):  # the next attempt asks for it
         books.queue.activate(

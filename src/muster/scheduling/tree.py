@@ -25,7 +25,7 @@ from muster.framework.runner import Runner
 from muster.framework.status import Status, Verdict
 from muster.placement.domains import Placements, intersect, partition
 from muster.placement.laying import packing_ranks
-from muster.scheduling.board import Board, Findings, Outcome
+from muster.scheduling.board import Board, Findings, Outcome, name_first
 from muster.scheduling.contradictions import pinned_members
 from muster.scheduling.leaf import LeafTrial
 from muster.scheduling.likeness import kinds_of
@@ -347,10 +347,7 @@ def _left_out(cast: Cast, board: Board) -> bool:
 
 def _with_cause(status: Status, findings: Findings) -> Status:
     """The refusal of a composite with the words of the first pod group that failed on its own account."""
-    first = next(iter(findings.group_texts.items()), None)
-    if first is None:
-        return status
-    text = f"{status.message}; pod group {first[0]}: {first[1]}"
+    text = "; ".join(filter(None, (status.message, name_first(findings.group_texts))))
     return Status(status.verdict, text, status.plugin)
 
 
