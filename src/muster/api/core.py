@@ -152,6 +152,7 @@ class ContainerStatus(Struct, frozen=True, rename="camel"):
 
 class PodStatus(Struct, frozen=True, rename="camel"):
     phase: str = "Pending"
+    reason: str = ""
     conditions: list[Condition] | None = None
     nominated_node_name: str = ""
     start_time: str | None = None

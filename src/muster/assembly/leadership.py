@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from muster.assembly.requests import JSON, Call, micro_time, path_of
+from muster.base.errors import ConfigError
 from muster.controllers.ports import LEASES
 
 LEASE_S = 15.0
@@ -26,6 +27,7 @@ RETRY_S = 2.0
 JITTER = 1.2
 MIN_TIMEOUT_S = 0.5
 NAMESPACE = "kube-system"
+LED_UNDER = "muster.dev/led-under"
 
 
 class LeaseSpec(Struct, rename="camel"):
@@ -49,11 +51,14 @@ class Candidacy:
     """One candidate for one lease.
 
     `renewed_s`: when the last renewal was asked for that succeeded.  `begins_s`: a leader decides nothing
-    before.
+    before.  `had_other`: another was seen to hold the lease.  `led_under` is the lease by which this process
+    leads, where that is another than the one of this name ("").
     """
 
-    def __init__(self, *, name: str, identity: str, namespace: str = NAMESPACE) -> None:
+    def __init__(self, *, name: str, identity: str, namespace: str = NAMESPACE, led_under: str = "") -> None:
         self.name = name
+        self.had_other = False
+        self._led_under = led_under
         self.namespace = namespace
         self.identity = identity
         self.renewed_s = -math.inf
@@ -91,7 +96,8 @@ class Candidacy:
     def bid(self, lease: Lease | None, now_s: float) -> Call | None:
         """Given the lease as just read (None: there is none), the write that acquires or renews it.
 
-        None while another holds it.  Pass what the server answers to the write to `won`.
+        None while another holds it.  Pass what the server answers to the write to `won`.  Raises ConfigError
+        if it is held by a process that leads under another lease than we would.
         """
         led, known = self.leads, self.holder
         if lease is None:
@@ -102,8 +108,11 @@ class Candidacy:
         self._seen = lease
         holder = lease.spec.holder_identity
         duration_s = float(lease.spec.lease_duration_seconds or LEASE_S)
-        if holder and holder != self.identity and self._seen_s + duration_s > now_s:
-            return None
+        if holder and holder != self.identity:
+            self.had_other = True
+            if self._seen_s + duration_s > now_s:
+                self._check_led_under(lease, holder)
+                return None
         now = micro_time(now_s)
         transitions = lease.spec.lease_transitions or 0
         is_renewal = holder == self.identity
@@ -141,12 +150,29 @@ class Candidacy:
     def _creation(self, now_s: float) -> Call:
         now = micro_time(now_s)
         spec = LeaseSpec(self.identity, int(LEASE_S), now, now, 0)
-        metadata = {"name": self.name, "namespace": self.namespace}
+        metadata = self._annotated({"name": self.name, "namespace": self.namespace})
         return Call("POST", path_of(LEASES, self.namespace), JSON, _body(metadata, spec))
+
+    def _check_led_under(self, lease: Lease, holder: str) -> None:
+        """Two processes with one scheduler name and leases of different names would both decide."""
+        theirs = (lease.metadata.get("annotations") or {}).get(LED_UNDER, "")
+        if theirs != self._led_under:
+            raise ConfigError(
+                f"pods of scheduler {self.name} are placed by {holder} under the lease "
+                f"{theirs or self.name}, not {self._led_under or self.name}",
+                hint="give processes of one scheduler name the same --leader-elect-resource-name, or other scheduler names",
+            )
+
+    def _annotated(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        """With the lease that this process leads under, where that is another than the name's own."""
+        others = {key: text for key, text in (metadata.get("annotations") or {}).items() if key != LED_UNDER}
+        annotations = {**others, LED_UNDER: self._led_under} if self._led_under else others
+        kept = {key: value for key, value in metadata.items() if key != "annotations"}
+        return {**kept, "annotations": annotations} if annotations else kept
 
     def _update(self, lease: Lease, spec: LeaseSpec) -> Call:
         path = path_of(LEASES, self.namespace, self.name)
-        return Call("PUT", path, JSON, _body(lease.metadata, spec))
+        return Call("PUT", path, JSON, _body(self._annotated(lease.metadata), spec))
 
 
 def _body(metadata: dict[str, Any], spec: LeaseSpec) -> dict[str, Any]:

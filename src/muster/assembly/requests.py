@@ -111,10 +111,13 @@ _VOLUME_CLAIMS = Kind("", "v1", "persistentvolumeclaims")
 
 def _binding(effect: BindPod) -> Call:
     namespace, name = effect.key
+    meta = {"name": name, "namespace": namespace, "uid": effect.uid}
+    if effect.version:
+        meta["resourceVersion"] = effect.version
     body = {
         "apiVersion": "v1",
         "kind": "Binding",
-        "metadata": {"name": name, "namespace": namespace, "uid": effect.uid},
+        "metadata": meta,
         "target": {"apiVersion": "v1", "kind": "Node", "name": effect.node_name},
     }
     return Call("POST", path_of(_PODS, namespace, name, "binding"), JSON, body)

@@ -9,13 +9,14 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from muster.dialects.terms import TERMS
 from muster.framework.groups import UnsupportedField
 
 PREFIX = "muster.dev/"
 PREFERRED_KEY = "muster.dev/preferred-topology-key"
 LEVELS = "muster.dev/topology-levels"
 RANK_ORDER = "muster.dev/rank-order"
-KNOWN = (PREFERRED_KEY, LEVELS, RANK_ORDER)
+KNOWN = (PREFERRED_KEY, LEVELS, RANK_ORDER, *TERMS)
 
 _NAME = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 _KEY = re.compile(rf"([a-z0-9]([a-z0-9.-]{{0,251}}[a-z0-9])?/)?{_NAME}")

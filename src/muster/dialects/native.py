@@ -24,6 +24,7 @@ from muster.api.storage import (
 from muster.api.times import parse_seconds
 from muster.cluster.budgets import Budget
 from muster.dialects.annotations import read_wishes
+from muster.dialects.terms import read_terms
 from muster.framework.groups import Group, GroupKey, ObjectKey, UnsupportedField
 from muster.framework.ports import (
     CompositeGone,
@@ -114,10 +115,12 @@ def _group(
     mode = spec.disruption_mode
     parent = spec.parent_composite_pod_group_name
     wishes = read_wishes(meta.annotations or {})
+    terms, bad_terms = read_terms(meta.annotations or {})
     return Group(
         key=ObjectKey(meta.namespace, meta.name),
         uid=meta.uid,
         version=meta.resource_version,
+        generation=meta.generation or 0,
         min_count=min_count,
         priority=spec.priority or 0,
         preemption_policy=spec.preemption_policy,
@@ -128,9 +131,10 @@ def _group(
         deleting=meta.deletion_timestamp is not None,
         annotations=tuple(sorted((meta.annotations or {}).items())),
         conditions=tuple(found.status.conditions or ()),
-        unsupported=unsupported + wishes.unreadable,
+        unsupported=unsupported + wishes.unreadable + bad_terms,
         preferred_levels=wishes.levels,
         rank_key=wishes.rank_key,
+        terms=terms,
         is_composite=isinstance(found, CompositePodGroup),
     )
 

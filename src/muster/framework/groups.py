@@ -35,19 +35,38 @@ class UnsupportedField(Struct, frozen=True, gc=False):
     why: str
 
 
+class Terms(Struct, frozen=True, gc=False):
+    """What the owner of a group wants when it cannot be whole.
+
+    `bind_timeout_s`: so long a gang may hold room before it has started; `ready_timeout_s`: so long a started
+    one may take until its minimum is ready (None: for ever).  `on_member_loss` is one of `ON_MEMBER_LOSS`;
+    `releases_bare_pods`: pods that no controller would make again may be deleted, too.
+    """
+
+    bind_timeout_s: float = 300.0
+    ready_timeout_s: float | None = None
+    on_member_loss: str = "replace"
+    releases_bare_pods: bool = False
+
+
+ON_MEMBER_LOSS = ("replace", "hold", "restart", "release")
+
+
 class Group(Struct, frozen=True):
     """One pod group, or a composite group whose members are groups (`is_composite`).
 
     `min_count` is None for the basic policy; it counts pods, or the groups of a composite.  All of
     `topology_keys` hold, widest first; `parent` is a composite group's key.  `conditions` are those last seen
     on the object, so that the core writes only what changes.  `version` is the resourceVersion the group was
-    read at.  `created_s` is Unix seconds.  `preferred_levels` are label keys, widest first, of whose domains
-    the members should occupy few; `rank_key` is the label or annotation by which they are laid along them.
+    read at, `generation` counts changes of its spec.  `created_s` is Unix seconds.  `preferred_levels` are
+    label keys, widest first, of whose domains the members should occupy few; `rank_key` is the label or
+    annotation by which they are laid along them.
     """
 
     key: GroupKey
     uid: str
     version: str = ""
+    generation: int = 0
     min_count: int | None = None
     priority: int = 0
     preemption_policy: str | None = None
@@ -62,6 +81,7 @@ class Group(Struct, frozen=True):
     is_composite: bool = False
     preferred_levels: tuple[str, ...] = ()
     rank_key: str = ""
+    terms: Terms = Terms()
 
     @property
     def is_gang(self) -> bool:

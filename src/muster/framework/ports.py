@@ -231,7 +231,7 @@ class ObjectReference(Struct, frozen=True):
 
 
 class BindPod(Struct, frozen=True):
-    """POST the binding of this very pod (uid is a precondition) to this node.
+    """POST the binding of this very pod to this node; uid and `version` (as decided on) are preconditions.
 
     The performer answers with exactly one `BindDone` or `BindFailed`.
     """
@@ -241,12 +241,14 @@ class BindPod(Struct, frozen=True):
     node_name: str
     scheduler_name: str
     group: GroupKey | None = None
+    version: str = ""
 
 
 class EvictPod(Struct, frozen=True):
     """Mark this very pod with the condition, then delete it with its own grace; no budget is asked.
 
-    `preemptor_kind` and `preemptor` say for whom (podgroup, compositepodgroup or pod).
+    `preemptor_kind` and `preemptor` say for whom (podgroup, compositepodgroup or pod); both are empty where
+    nobody takes the place: a gang that is not whole is released.
 
     The performer answers with exactly one `EvictDone` or `EvictFailed`.
     """

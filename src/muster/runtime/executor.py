@@ -65,6 +65,7 @@ class Counts(Struct):
     events_written: int = 0
     events_dropped: int = 0
     retries: int = 0
+    fenced: int = 0  # not sent, for this process may not lead any more
 
 
 class Executor:
@@ -81,6 +82,7 @@ class Executor:
         instance: str = "",
         calls_max: int = CALLS_MAX,
         events_waiting_max: int = EVENTS_WAITING_MAX,
+        may_write: Callable[[], bool] = lambda: True,
     ) -> None:
         self.counts = Counts()
         self._client = client
@@ -89,6 +91,8 @@ class Executor:
         self._rng = rng
         self._pause = pause
         self._instance = instance
+        self._may_write = may_write
+        self._pausing = 0  # calls that wait before they are said again: they keep nobody else waiting
         self._calls_max = calls_max
         self._events_waiting_max = events_waiting_max
         self._lanes: dict[Lane, deque[WireEffect]] = {}
@@ -153,7 +157,7 @@ class Executor:
 
     def _start_calls(self) -> None:
         """Start calls while there is work: bindings and conditions first, events when those are done."""
-        while len(self._calls) < self._calls_max:
+        while len(self._calls) - self._pausing < self._calls_max:
             if self._ready:
                 self._start(self._perform_next_of(self._ready.popleft()))
             elif self._is_time_for_events():
@@ -306,6 +310,7 @@ class Executor:
         for tried in itertools.count(1):
             try:
                 body = call.body if call.method != "GET" else None
+                self._check_fence(call)
                 answer = await self._client.call(call.method, call.path, body, content_type=call.content_type)
                 return answer.body
             except Unavailable as error:
@@ -315,5 +320,19 @@ class Executor:
                 self.counts.retries += 1
                 ceiling = min(BACKOFF_S_MAX, BACKOFF_S_FIRST * 2.0 ** (tried - 1))
                 seconds = ceiling * (0.5 + 0.5 * float(self._rng.random()))
-                await self._pause(max(seconds, error.retry_after_s or 0.0))
+                await self._wait(max(seconds, error.retry_after_s or 0.0))
         raise AssertionError("the loop above returns or raises")
+
+    def _check_fence(self, call: Call) -> None:
+        if call.method != "GET" and not self._may_write():
+            self.counts.fenced += 1
+            raise Unavailable("the lease was not renewed in time", code=UNKNOWN, reason=NOT_SENT)
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait without taking up the place of a call."""
+        self._pausing += 1
+        try:
+            self._start_calls()
+            await self._pause(seconds)
+        finally:
+            self._pausing -= 1

@@ -5,15 +5,18 @@ Whoever stops in good order gives the lease back (`release`), so that the next o
 """
 
 import logging
+import math
 from collections.abc import Awaitable, Callable
 
 import msgspec
 import numpy as np
 
-from muster.assembly.leadership import JITTER, NAMESPACE, RETRY_S, Candidacy, Lease
+from muster.assembly.leadership import JITTER, NAMESPACE, RENEW_DEADLINE_S, RETRY_S, Candidacy, Lease
 from muster.assembly.requests import Call
 from muster.base.errors import ApiError, Conflict
 from muster.runtime.client import ApiClient
+
+ACQUIRE_RETRY_S = 0.5  # who stands by must notice within two seconds that the lease was given back
 
 log = logging.getLogger("muster.leader")
 
@@ -31,8 +34,12 @@ class LeaderElector:
         rng: np.random.Generator,
         pause: Callable[[float], Awaitable[None]],
         namespace: str = NAMESPACE,
+        boot_s: Callable[[], float] | None = None,
+        led_under: str = "",
     ) -> None:
-        self.candidacy = Candidacy(name=name, identity=identity, namespace=namespace)
+        self.candidacy = Candidacy(name=name, identity=identity, namespace=namespace, led_under=led_under)
+        self._boot_s = boot_s or now_s
+        self._renewed_boot_s = -math.inf
         self.name = name
         self.namespace = namespace
         self._client = client
@@ -46,6 +53,15 @@ class LeaderElector:
         return self.candidacy.leads
 
     @property
+    def may_write(self) -> bool:
+        """Whether we renewed within the deadline, by a clock that goes on while the machine sleeps.
+
+        A lease does not fence: this is asked before each write, so that a process that was paused for longer
+        than its lease sends nothing when it goes on.
+        """
+        return self.leads and self._boot_s() < self._renewed_boot_s + RENEW_DEADLINE_S
+
+    @property
     def holder(self) -> str:
         """Who holds the lease, as last seen."""
         return self.candidacy.holder
@@ -56,13 +72,13 @@ class LeaderElector:
         return self.candidacy.renewed_s
 
     async def acquire(self) -> None:
-        """Try until this process leads."""
+        """Try until this process leads.  Raises ConfigError if the name is led under another lease."""
         told = ""
         while not await self._try():
             if self.holder != told:
                 told = self.holder
                 log.info("lease %s/%s is held by %s; standing by", self.namespace, self.name, told)
-            await self._pause(RETRY_S * (1.0 + JITTER * float(self._rng.random())))
+            await self._pause(ACQUIRE_RETRY_S * (1.0 + JITTER * float(self._rng.random())))
         log.info("lease %s/%s acquired", self.namespace, self.name)
 
     async def hold(self) -> None:
@@ -103,11 +119,12 @@ class LeaderElector:
             return False
 
     async def _try_once(self) -> bool:
-        now_s = self._now_s()
+        now_s, boot_s = self._now_s(), self._boot_s()
         call = self.candidacy.bid(await self._read(), now_s)
         if call is None:
             return False
         self.candidacy.won(await self._send(call), now_s)
+        self._renewed_boot_s = boot_s
         return True
 
     async def _read(self) -> Lease | None:

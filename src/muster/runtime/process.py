@@ -135,13 +135,14 @@ KINDS: tuple[WatchedKind[Any], ...] = (NAMESPACES, NODES, *STORAGE, BUDGETS, COM
 
 
 def lease_names(settings: RunSettings) -> tuple[str, ...]:
-    """The leases to hold: one a scheduler name, so that no two processes ever share a name.
+    """The leases to hold: one a scheduler name, so that no two processes ever share a name, and before those
+    the one that was asked for.
 
     Always in this order, else two processes with two names each could wait for each other.
     """
-    if settings.lease_name is not None:
-        return (settings.lease_name,)
-    return tuple(sorted(set(settings.config.scheduler_names)))
+    names = sorted(set(settings.config.scheduler_names))
+    first = [] if settings.lease_name is None else [settings.lease_name]
+    return tuple(dict.fromkeys((*first, *names)))
 
 
 class SchedulerProcess:
@@ -160,6 +161,7 @@ class SchedulerProcess:
         self._settings = settings
         self._scheduler = scheduler
         self._now_s = clock.now_s
+        self._boot_s = clock.boot_s
         self._rng = rng
         self._identity = f"{socket.gethostname()[:HOST_NAME_MAX]}_{uuid.uuid4()}"
         self._requests = RequestCounts()
@@ -172,6 +174,7 @@ class SchedulerProcess:
             rng=rng,
             pause=asyncio.sleep,
             instance=self._identity,
+            may_write=self._may_write,
         )
         self._searcher = Searcher(post=self._loop.post)
         self._watches = [self._watch_of(kind) for kind in KINDS]
@@ -183,6 +186,8 @@ class SchedulerProcess:
         self._stopping = asyncio.Event()
         self._leads = False
         self._is_lost = False
+        self._refusal: ConfigError | None = None
+        self._watch_tasks: list[asyncio.Task[None]] = []
 
     async def run(self) -> int:
         """Run until a signal (0) or until the lease is lost (1).  Raises ConfigError if it cannot begin."""
@@ -203,6 +208,8 @@ class SchedulerProcess:
             finally:
                 await self._leave()
                 await self._health.stop()
+        if self._refusal is not None:
+            raise self._refusal
         return 1 if self._is_lost else 0
 
     def heed_signals(self) -> None:
@@ -220,11 +227,10 @@ class SchedulerProcess:
     async def _run_tasks(self) -> None:
         """Keep watches, elections and the loop going; a task that raises takes everything down."""
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(watch.run()) for watch in self._watches]
-            tasks.append(group.create_task(self._loop.run()))
-            tasks.append(group.create_task(self._lead()))
+            self._watch_tasks = [group.create_task(watch.run()) for watch in self._watches]
+            tasks = [group.create_task(self._loop.run()), group.create_task(self._lead(group))]
             await self._stopping.wait()
-            for task in tasks:
+            for task in (*tasks, *self._watch_tasks):
                 task.cancel()
 
     def _signalled(self, number: signal.Signals) -> None:
@@ -246,16 +252,38 @@ class SchedulerProcess:
             if self._settings.elects_leader:
                 await elector.release()
 
-    async def _lead(self) -> None:
-        """Become the leader of every name, then let the scheduler decide; leave when a lease is lost."""
+    async def _lead(self, watching: asyncio.TaskGroup) -> None:
+        """Become the leader of every name, then let the scheduler decide; leave when a lease is lost.
+
+        Who takes over waits until nothing of the other can be on its way any more, and then lists afresh.
+        """
         if not self._settings.elects_leader:
             self._start_leading()
             return
         async with asyncio.TaskGroup() as group:
             for elector in self._electors:
-                await elector.acquire()
+                try:
+                    await elector.acquire()
+                except ConfigError as error:
+                    self._refusal = error
+                    self.stop()
+                    return
                 group.create_task(self._hold(elector))
+            wait_s = max(elector.candidacy.begins_s for elector in self._electors) - self._now_s()
+            if wait_s > 0.0:
+                log.info("taking over in %.1f s, when nothing of the other is on its way", wait_s)
+                await asyncio.sleep(wait_s)
+            if any(elector.candidacy.had_other for elector in self._electors):
+                self._list_afresh(watching)
             self._start_leading()
+
+    def _list_afresh(self, watching: asyncio.TaskGroup) -> None:
+        """Begin all watches again with a list: what the other did last may not have been seen yet."""
+        for task in self._watch_tasks:
+            task.cancel()
+        for watch in self._watches:
+            watch.forget_place()
+        self._watch_tasks = [watching.create_task(watch.run()) for watch in self._watches]
 
     async def _hold(self, elector: LeaderElector) -> None:
         await elector.hold()
@@ -317,10 +345,15 @@ class SchedulerProcess:
             name=name,
             namespace=self._settings.lease_namespace,
             identity=self._identity,
+            boot_s=self._boot_s,
+            led_under=(self._settings.lease_name or "") if name != self._settings.lease_name else "",
             now_s=self._now_s,
             rng=self._rng,
             pause=asyncio.sleep,
         )
+
+    def _may_write(self) -> bool:
+        return not self._settings.elects_leader or all(elector.may_write for elector in self._electors)
 
     def _perform(self, effect: Any) -> None:
         if isinstance(effect, Search):
@@ -356,6 +389,7 @@ class SchedulerProcess:
         yield ("muster_events_total", (("result", "written"),)), done.events_written
         yield ("muster_events_total", (("result", "dropped"),)), done.events_dropped
         yield ("muster_retries_total", ()), done.retries
+        yield ("muster_fenced_writes_total", ()), done.fenced
         yield ("muster_searches_total", ()), self._searcher.done
         for watch in self._watches:
             labels = (("resource", watch.kind.name),)

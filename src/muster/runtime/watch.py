@@ -147,6 +147,11 @@ class ListWatch(Generic[Item]):
             except ApiError as error:
                 await self._failed(error)
 
+    def forget_place(self) -> None:
+        """Begin with a list when next run, and count as not listed until then; to be called between runs."""
+        self._version = ""
+        self.synced = False
+
     async def list_once(self) -> None:
         """List everything and tell what is new, what changed, and what is gone since last time."""
         present: set[ObjectKey] = set()

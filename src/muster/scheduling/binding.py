@@ -15,12 +15,18 @@ from muster.framework.ports import BindDone, BindFailed, BindPod, Effect, Object
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import INITIALLY_SCHEDULED, shorten
 from muster.scheduling.inflight import UNCONFIRMED_S_MAX, Binding
-from muster.scheduling.members import Member, Stage
+from muster.scheduling.members import Member, Seen, Stage
+from muster.scheduling.metrics import BIND_FAILURES
 from muster.scheduling.preparation import begin, member_of, needs_preparation, tend_preparations
 from muster.scheduling.queue import Refusal
 from muster.scheduling.waiting import Wait, say_scheduled, waiting_condition
 
 SCHEDULER_ERROR = "SchedulerError"
+
+UNKNOWN, STALE, REFUSED, FORBIDDEN = "unknown", "stale", "refused", "forbidden"
+REFUSED_SLOWNESS = 5.0  # a webhook's no is not a moment's: five times the usual wait
+_CAUSES = {0: UNKNOWN, 404: "gone", 409: "conflict", 429: "throttled"}
+_VERSION_DIFFERS = "ResourceVersion in precondition"
 
 
 def bind(books: Books, placements: Sequence[tuple[Member, str]], attempt: int, now_s: float) -> list[Effect]:
@@ -70,8 +76,12 @@ def _begin_binding(books: Books, member: Member, node_name: str, attempt: int, n
         group=member.group,
         attempt=attempt,
         since_s=now_s,
+        version=member.pod.metadata.resource_version,
     )
     books.inflight.add(binding)
+    group = books.members.find_group(member.group) if member.group is not None else None
+    if group is not None and group.is_gang:
+        books.gangs.begin(member.entity, group.terms.bind_timeout_s, now_s)
     return [_ask(binding)]
 
 
@@ -104,12 +114,48 @@ def fail_binding(books: Books, event: BindFailed, now_s: float) -> list[Effect]:
     binding = books.inflight.find(event.uid)
     if binding is None:
         return []
-    if event.code == 0:
+    cause = cause_of(event)
+    books.metrics.count(BIND_FAILURES, cause=cause)
+    if cause in (UNKNOWN, STALE):
+        binding.is_stale = cause == STALE
         books.inflight.lose_answer(binding, now_s)
         return []
     gone = event.code == 404 and event.reason == "NotFound"
     text = f"binding to node {binding.node_name} was refused: {event.message or event.reason or event.code}"
-    return _undo(books, binding, "" if gone else text, event.retry_after_s or 0.0, now_s)
+    return _undo(
+        books,
+        binding,
+        "" if gone else text,
+        now_s,
+        retry_after_s=event.retry_after_s or 0.0,
+        slowness=REFUSED_SLOWNESS if cause in (REFUSED, FORBIDDEN) else 1.0,
+    )
+
+
+def cause_of(event: BindFailed) -> str:
+    """Why a binding failed, in one word: what is done about it depends on that."""
+    if event.code == 409 and _VERSION_DIFFERS in event.message:
+        return STALE
+    if event.code == 403:
+        is_denied = "admission webhook" in event.message or "denied" in event.message
+        return REFUSED if is_denied else FORBIDDEN
+    if event.code in _CAUSES:
+        return _CAUSES[event.code]
+    return "server" if event.code >= 500 else REFUSED
+
+
+def see_changed(books: Books, binding: Binding, seen: Seen, now_s: float) -> list[Effect]:
+    """The pod of a binding on the wire is seen unbound and changed.
+
+    Where the API has refused the binding for that, it is asked for again; where the change may mean another
+    node, it is decided on anew.
+    """
+    if not binding.is_stale or seen.member.pod.metadata.resource_version == binding.version:
+        return []
+    if seen.asks_anew or seen.member.pod.is_terminating:
+        return _undo(books, binding, "", now_s)
+    books.inflight.ask_anew(binding, now_s)
+    return []
 
 
 def tend_bindings(books: Books, now_s: float) -> list[Effect]:
@@ -120,10 +166,13 @@ def tend_bindings(books: Books, now_s: float) -> list[Effect]:
         if books.state.node(binding.node_name) is None:
             given_up.append(binding)
         else:
+            pod = books.state.pod(binding.key)
+            if pod is not None and pod.metadata.uid == binding.uid:
+                binding.version = pod.metadata.resource_version
             effects.append(_ask(binding))
     for binding in given_up:
         text = f"binding to node {binding.node_name} was not confirmed within {UNCONFIRMED_S_MAX:.0f} s"
-        effects += _undo(books, binding, text, 0.0, now_s)
+        effects += _undo(books, binding, text, now_s)
     return effects
 
 
@@ -151,7 +200,15 @@ def refuse_group(books: Books, member: Member, *, reason: str, message: str, now
     return [] if patch is None else [patch]
 
 
-def _undo(books: Books, binding: Binding, text: str, retry_after_s: float, now_s: float) -> list[Effect]:
+def _undo(
+    books: Books,
+    binding: Binding,
+    text: str,
+    now_s: float,
+    *,
+    retry_after_s: float = 0.0,
+    slowness: float = 1.0,
+) -> list[Effect]:
     """Give the room back and let the member be tried again; its siblings stay where they are."""
     lose_binding(books, binding.uid)
     books.state.forget(binding.key, binding.uid)
@@ -159,7 +216,7 @@ def _undo(books: Books, binding: Binding, text: str, retry_after_s: float, now_s
     effects: list[Effect] = []
     if member is not None and member.pod.metadata.uid == binding.uid and member.stage is Stage.ASSUMED:
         books.members.forget(member)
-        effects += _put_back(books, member, binding, text, retry_after_s, now_s)
+        effects += _put_back(books, member, binding, text, retry_after_s, slowness, now_s)
         books.touch(member.entity)
     freed = ClusterEvent(
         Change.POD_FREED,
@@ -171,7 +228,13 @@ def _undo(books: Books, binding: Binding, text: str, retry_after_s: float, now_s
 
 
 def _put_back(
-    books: Books, member: Member, binding: Binding, text: str, retry_after_s: float, now_s: float
+    books: Books,
+    member: Member,
+    binding: Binding,
+    text: str,
+    retry_after_s: float,
+    slowness: float,
+    now_s: float,
 ) -> list[Effect]:
     """Say what went wrong (nothing where the pod is gone anyway) and let the entity wait for its next try."""
     root = books.members.root_of(member.entity)
@@ -193,6 +256,7 @@ def _put_back(
         error=True,
         error_round=binding.attempt,
         retry_after_s=retry_after_s,
+        slowness=slowness,
     )
     books.queue.refuse(root, refusal, now_s)
     return effects
@@ -205,6 +269,7 @@ def _ask(binding: Binding) -> BindPod:
         node_name=binding.node_name,
         scheduler_name=binding.scheduler_name,
         group=binding.group,
+        version=binding.version,
     )
 
 

@@ -15,6 +15,7 @@ from muster.framework.ports import RecordEvent
 from muster.framework.runner import Runner
 from muster.placement.capacity import members_per_node
 from muster.scheduling.conditions import Conditions
+from muster.scheduling.gangs import Gangs
 from muster.scheduling.hopeless import Hopes
 from muster.scheduling.inflight import InFlight
 from muster.scheduling.members import Cast, EntityKey, Members
@@ -41,6 +42,7 @@ class Books:
             sort_key=runner.sort_key, rules_of=runner.rules_of, copies_on=self._copies_on, times=times
         )
         self.inflight = InFlight()
+        self.gangs = Gangs()
         self.conditions = Conditions()
         self.speech = Speech()
         self.explanations = Explanations(runner)

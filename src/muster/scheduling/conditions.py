@@ -18,8 +18,9 @@ from muster.framework.ports import PatchGroupStatus, PatchPodStatus
 
 INITIALLY_SCHEDULED = "PodGroupInitiallyScheduled"
 WAITING = "muster.dev/Waiting"
+WHOLE = "muster.dev/Whole"
 POD_SCHEDULED = "PodScheduled"
-SAID = (INITIALLY_SCHEDULED, WAITING)  # what is said on groups
+SAID = (INITIALLY_SCHEDULED, WAITING, WHOLE)  # what is said on groups
 
 UNSEEN_S_MAX = 60.0  # a write that the object has not shown for so long is not believed any more
 MESSAGE_BYTES_MAX = 1024

@@ -19,20 +19,23 @@ ASK_AGAIN_S_MAX = 30.0
 class Binding:
     """One binding on the wire.
 
-    `attempt` is the attempt of its entity that decided it; `asked` counts how often it was asked for;
-    `unknown`: the last time no answer came.
+    `version` is the pod's as it was when the binding was last asked for; `attempt` is the attempt of its
+    entity that decided it; `asked` counts how often it was asked for; `unknown`: the last time no answer came
+    that says anything; `is_stale`: for the API knows a later version, which has not been seen yet.
     """
 
     __slots__ = (
         "asked",
         "attempt",
         "group",
+        "is_stale",
         "key",
         "node_name",
         "scheduler_name",
         "since_s",
         "uid",
         "unknown",
+        "version",
     )
 
     def __init__(
@@ -45,6 +48,7 @@ class Binding:
         group: GroupKey | None,
         attempt: int,
         since_s: float,
+        version: str = "",
     ) -> None:
         self.key = key
         self.uid = uid
@@ -55,6 +59,8 @@ class Binding:
         self.since_s = since_s
         self.asked = 1
         self.unknown = False
+        self.version = version
+        self.is_stale = False
 
 
 class InFlight:
@@ -90,6 +96,10 @@ class InFlight:
         wait_s = min(ASK_AGAIN_S_INITIAL * 2.0 ** (binding.asked - 1), ASK_AGAIN_S_MAX)
         self._due.put(binding.uid, (min(now_s + wait_s, binding.since_s + UNCONFIRMED_S_MAX),))
 
+    def ask_anew(self, binding: Binding, now_s: float) -> None:
+        """What it waited to see has been seen: ask again at once."""
+        self._due.put(binding.uid, (now_s,))
+
     def next_due_s(self) -> float | None:
         """When the next one must be asked for again or given up."""
         first = self._due.peek()
@@ -106,7 +116,7 @@ class InFlight:
                 given_up.append(binding)
                 continue
             binding.asked += 1
-            binding.unknown = False
+            binding.unknown = binding.is_stale = False
             self._due.put(binding.uid, (binding.since_s + UNCONFIRMED_S_MAX,))
             again.append(binding)
         return again, given_up

@@ -54,7 +54,8 @@ class Refusal(Struct, frozen=True):
     more would have to find room, where that is known exactly (members of one shape); 0 where it is not.
     `never`: not even the empty cluster has room, so that nothing but a node helps.  `error`: a contradiction
     or a refused call rather than lack of room.  Errors of one round (the number of the attempt that led to
-    them) count once, however many members they hit.
+    them) count once, however many members they hit.  `slowness` times the usual wait is waited
+    where the cause is not one that passes by itself.
     """
 
     rejectors: frozenset[str]
@@ -72,6 +73,7 @@ class Refusal(Struct, frozen=True):
     error: bool = False
     error_round: int = 0
     retry_after_s: float = 0.0
+    slowness: float = 1.0
 
 
 class Entry:
@@ -85,6 +87,7 @@ class Entry:
         "failures",
         "gained",
         "gate",
+        "goes_first",
         "key",
         "place",
         "priority",
@@ -101,6 +104,7 @@ class Entry:
         self.priority = 0
         self.queued_s = now_s
         self.sequence = 0
+        self.goes_first = False
         self.since_s = now_s
         self.due_s: float | None = None
         self.attempts = 0
@@ -174,16 +178,28 @@ class Queue:
     # ── moving ───────────────────────────────────────────────────────────────────────────────────
 
     def activate(
-        self, key: EntityKey, *, priority: int, queued_s: float | None, now_s: float, event: str
+        self,
+        key: EntityKey,
+        *,
+        priority: int,
+        queued_s: float | None,
+        now_s: float,
+        event: str,
+        goes_first: bool | None = None,
     ) -> None:
-        """Let the entity be tried.  `queued_s` is when it first could have been; None: now, if it is new."""
+        """Let the entity be tried.  `queued_s` is when it first could have been; None: now, if it is new.
+
+        `goes_first`: it goes before all that do not (None: as before), for it holds room and is not whole.
+        """
         entry = self._take(key, Place.ACTIVE, now_s, event)
         entry.priority = priority
+        if goes_first is not None:
+            entry.goes_first = goes_first
         if entry.sequence == 0:
             self._sequence += 1
             entry.sequence = self._sequence
             entry.queued_s = now_s if queued_s is None else queued_s
-        self._active.put(key, self._sort_key(self._entity_of(entry)))
+        self._active.put(key, (not entry.goes_first, *self._sort_key(self._entity_of(entry))))
 
     def gate(self, key: EntityKey, status: Status, now_s: float) -> None:
         """Hold the entity until it is activated: PreEnqueue says `status`."""
@@ -211,6 +227,7 @@ class Queue:
                 entry.errors += 1
             entry.error_round = refusal.error_round
             wait_s, capped = self._backoff_s(entry.errors, refusal.member_count)
+            wait_s *= refusal.slowness
         else:
             entry.errors = 0
             entry.failures += 1

@@ -14,6 +14,7 @@ from muster.scheduling.conditions import WAITING
 from muster.scheduling.contradictions import find_fault
 from muster.scheduling.members import Cast, EntityKey, Stage
 from muster.scheduling.queue import Place, Refusal
+from muster.scheduling.transaction import find_hold, is_short, tend_gangs
 from muster.scheduling.waiting import say_scheduled
 
 _NEVER_S = float("inf")
@@ -56,8 +57,10 @@ def _review(
     if cast.is_empty:
         books.queue.forget(entity)
         books.speech.forget(entity)
+        books.gangs.lose(entity)
         return []
     effects = [effect for leaf in cast.leaves() for effect in say_scheduled(books, leaf, now_s)]
+    effects += tend_gangs(books, entity, cast, now_s)
     if not cast.count(Stage.WAITING):
         books.queue.drop(entity)
     elif entity.kind != "pod" and cast.group is None:
@@ -76,6 +79,10 @@ def _admit(
     fault = find_fault(cast)
     if fault is not None:
         books.queue.gate(entity, fault, now_s)
+        return
+    hold = find_hold(books, cast, now_s)
+    if hold is not None:
+        books.queue.gate(entity, hold, now_s)
         return
     pods = tuple(member.pod for member in cast.of(Stage.WAITING))
     try:
@@ -100,6 +107,7 @@ def _admit(
             queued_s=queued_s,
             now_s=now_s,
             event=wake.name if wake is not None else Change.POD_ADDED.name,
+            goes_first=is_short(books, cast),
         )
 
 

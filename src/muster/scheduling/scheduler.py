@@ -50,10 +50,11 @@ from muster.scheduling.binding import (
     fail_binding,
     finish_binding,
     lose_binding,
+    see_changed,
     tend_bindings,
 )
 from muster.scheduling.books import Books
-from muster.scheduling.conditions import INITIALLY_SCHEDULED, SAID
+from muster.scheduling.conditions import INITIALLY_SCHEDULED, SAID, WHOLE
 from muster.scheduling.cycle import run_cycle
 from muster.scheduling.members import (
     EntityKey,
@@ -71,7 +72,9 @@ from muster.scheduling.queue import QueueTimes
 from muster.scheduling.report import Report, make_report
 from muster.scheduling.review import review_touched
 from muster.scheduling.search import take_answer
+from muster.scheduling.transaction import fail_release
 from muster.scheduling.waiting import insist_scheduled, speak
+from muster.scheduling.whole import note_progress, say_counts
 
 
 class Scheduler:
@@ -155,6 +158,8 @@ class Scheduler:
                 effects += accept(books, binding, now_s)
             else:
                 lose_binding(books, binding.uid)
+        elif binding is not None:
+            effects += see_changed(books, binding, seen, now_s)
         if change.freed:
             node = books.state.node(change.node_name)
             books.tell(ClusterEvent(Change.POD_FREED, pod=change.old, node=node), now_s)
@@ -163,6 +168,7 @@ class Scheduler:
             books.tell(ClusterEvent(Change.POD_ASSIGNED, pod=pod, node=node), now_s)
         if change.relabeled:
             books.tell(ClusterEvent(Change.POD_RELABELED, pod=pod), now_s)
+        note_progress(books, seen, now_s)
         if seen.before is not seen.after or seen.asks_anew:
             self._touch(seen)
         elif said and seen.after is Stage.WAITING and books.conditions.of_pod(pod) is None:
@@ -251,6 +257,7 @@ class Scheduler:
             books.conditions.see_group(group, now_s)
         if known is None or known.uid != group.uid:
             books.queue.forget(entity)
+            books.gangs.lose(entity)
             books.touch(entity, Change.GROUP_ADDED)
             return []
         if _without_status(known) != _without_status(group):
@@ -289,6 +296,7 @@ class Scheduler:
         books.members.lose_group(entity)
         books.queue.forget(entity)
         books.speech.forget(entity)
+        books.gangs.lose(entity)
         books.touch(root, Change.GROUP_CHANGED if root != entity else None)
         books.touch(entity)
         return True
@@ -327,7 +335,7 @@ class Scheduler:
         return finish_eviction(self._books, event)
 
     def _evict_failed(self, event: EvictFailed, now_s: float) -> list[Effect]:
-        return fail_eviction(self._books, event, now_s)
+        return fail_release(self._books, event, now_s) or fail_eviction(self._books, event, now_s)
 
     def _write_failed(self, event: WriteFailed, now_s: float) -> list[Effect]:
         books = self._books
@@ -335,7 +343,10 @@ class Scheduler:
         if isinstance(event.effect, PatchPodStatus):
             books.nominations.unwrite(event.effect)
         if isinstance(event.effect, PatchGroupStatus) and event.code != 404:
-            books.speech.retry(books.members.root_of(group_entity(event.effect.key)), now_s)
+            entity = group_entity(event.effect.key)
+            books.speech.retry(books.members.root_of(entity), now_s)
+            if any(condition.type == WHOLE for condition in event.effect.set_conditions):
+                books.gangs.unwritten.add(entity)
         return []
 
     def _search_done(self, event: SearchDone, now_s: float) -> list[Effect]:
@@ -354,12 +365,14 @@ class Scheduler:
             return []
         effects = tend_bindings(books, now_s)
         effects += bind_prepared(books, now_s)
-        for entity in books.queue.tick(now_s):
+        for entity in (*books.queue.tick(now_s), *books.gangs.tick(now_s)):
             books.touch(entity)
         effects += review_touched(books, now_s, restored=self._restoring)
         self._restoring = False
         for entity in books.speech.tick(now_s):
             effects += speak(books, entity, now_s)
+        for entity in books.gangs.tick_counts(now_s):
+            effects += say_counts(books, entity, now_s)
         put_off = books.rescues.first()  # not what this very cycle puts off: others are decided on in between
         effects += run_cycle(books, now_s)
         if put_off is not None:
@@ -383,6 +396,7 @@ class Scheduler:
                         books.inflight.next_due_s(),
                         books.preparations.next_due_s(),
                         books.speech.next_due_s(),
+                        books.gangs.next_due_s(),
                     )
                     if at_s is not None
                 ),
@@ -408,7 +422,7 @@ def _changes_of(change: NodeChange) -> tuple[Change, ...]:
 
 def _without_status(group: Group) -> Group:
     """The group without what changes when nobody asks for anything else."""
-    return replace(group, version="", conditions=(), annotations=(), deleting=False)
+    return replace(group, version="", generation=0, conditions=(), annotations=(), deleting=False)
 
 
 def _is_older(version: str, known: str) -> bool:

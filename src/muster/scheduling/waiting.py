@@ -11,11 +11,14 @@ from muster.api.meta import Condition
 from muster.framework.groups import Group
 from muster.framework.ports import Effect
 from muster.scheduling.books import Books
-from muster.scheduling.conditions import INITIALLY_SCHEDULED, WAITING, shorten
+from muster.scheduling.conditions import INITIALLY_SCHEDULED, WAITING, WHOLE, shorten
 from muster.scheduling.contradictions import find_contradiction, find_split
 from muster.scheduling.members import Cast, EntityKey, Stage, group_entity
+from muster.scheduling.metrics import GANGS_STARTED
 from muster.scheduling.preparation import describe
 from muster.scheduling.queue import Place
+from muster.scheduling.standing import count, says_started
+from muster.scheduling.whole import say_counts, whole_condition
 
 NOT_READY = "NotReadyForScheduling"
 NOT_READY_MEMBERS_MAX = 10
@@ -84,8 +87,12 @@ def speak(books: Books, entity: EntityKey, now_s: float) -> list[Effect]:
         return []
     for leaf in cast.leaves():
         if leaf.group is not None:
-            effects += say_scheduled(books, leaf, now_s)
+            scheduled = say_scheduled(books, leaf, now_s)
+            effects += scheduled
             effects += _say_on_group(books, leaf.group, wait, now_s)
+            own = group_entity(leaf.group.key)
+            if own in books.gangs.unwritten and not scheduled:
+                effects += say_counts(books, own, now_s)
     if wait is not None and wait.reason == VOLUMES:
         effects += _say_on_unready(books, entity, now_s)
     entry = books.queue.find(entity)
@@ -101,8 +108,12 @@ def say_scheduled(books: Books, cast: Cast, now_s: float) -> list[Effect]:
     contradicts itself was not placed by us.
     """
     group = cast.group
-    if group is None or cast.accepted_count < group.needed or books.conditions.has_been_scheduled(group):
+    if group is None or cast.accepted_count < group.needed:
         return []
+    if says_started(books, group) if group.is_gang else books.conditions.has_been_scheduled(group):
+        return []
+    if group.is_gang and count(books, cast).bound < group.needed:
+        return []  # the node of a binding is gone: it was accepted, and void
     if not any(books.members.is_ours(member.pod) for member in cast.of(Stage.BOUND, Stage.SUCCEEDED)):
         return []
     root = books.root(group_entity(group.key))
@@ -112,8 +123,17 @@ def say_scheduled(books: Books, cast: Cast, now_s: float) -> list[Effect]:
         has_keys = each.group is not None and each.group.topology_keys
         if has_keys and find_split(each, books.state.snapshot(), books.runner) is not None:
             return []
-    patch = books.conditions.patch_group(group, [_scheduled()], remove=[WAITING], now_s=now_s)
-    return [] if patch is None else [patch]
+    # a first start says all there is to say; where the gang had been given up, that is taken back as well
+    was_given_up = books.conditions.of_group(group, WHOLE) is not None
+    whole = whole_condition(books, cast, starts=True) if was_given_up else None
+    said = [_scheduled()] if whole is None else [_scheduled(), whole]
+    patch = books.conditions.patch_group(group, said, remove=[WAITING], now_s=now_s)
+    if patch is None:
+        return []
+    gang = books.gangs.find(group_entity(group.key))
+    if group.is_gang and (gang is None or gang.started_s is None):
+        books.metrics.count(GANGS_STARTED)
+    return [patch]
 
 
 def insist_scheduled(books: Books, group: Group, now_s: float) -> list[Effect]:

@@ -56,7 +56,7 @@ class SoundEvictions:
             if isinstance(effect, PatchPodStatus) and effect.nominated_node_name is not None:
                 self._nominated[effect.uid] = effect.nominated_node_name
                 self._just_nominated.add(effect.uid)
-            elif isinstance(effect, EvictPod):
+            elif isinstance(effect, EvictPod) and effect.preemptor_kind:  # else a gang is released
                 evicted.setdefault((effect.preemptor_kind, effect.preemptor), []).append(effect)
         for preemptor, evictions in evicted.items():
             self._judge(preemptor, evictions)

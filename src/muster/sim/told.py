@@ -23,6 +23,7 @@ from muster.framework.ports import (
     PodGone,
     PodSeen,
 )
+from muster.scheduling.binding import STALE, UNKNOWN, cause_of
 from muster.sim.view import Amounts, amount
 
 
@@ -92,7 +93,7 @@ class Told:
             case BindDone(key, uid):
                 self.accepted.add(uid)
                 self._note_bound(key, uid)
-            case BindFailed(key, uid, _, code) if code != 0:
+            case BindFailed(key, uid) if cause_of(event) not in (UNKNOWN, STALE):  # these are asked again
                 if key in self.on_the_wire and self.on_the_wire[key].uid == uid:
                     del self.on_the_wire[key]
 

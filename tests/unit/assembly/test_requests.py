@@ -193,3 +193,13 @@ def test_a_victim_is_marked_and_then_deleted_by_its_uid() -> None:
     assert mark.body["status"]["conditions"][0]["type"] == "DisruptionTarget"
     assert (deletion.method, deletion.path) == ("DELETE", "/api/v1/namespaces/default/pods/p")
     assert deletion.body["preconditions"] == {"uid": "u"}
+
+
+def test_a_binding_names_the_version_of_the_pod_that_was_decided_on() -> None:
+    call = request_of(BindPod(POD, "u1", "n1", "muster", version="41"), now_s=0.0)
+    assert call.body["metadata"] == {
+        "name": POD.name,
+        "namespace": POD.namespace,
+        "uid": "u1",
+        "resourceVersion": "41",
+    }

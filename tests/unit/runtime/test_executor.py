@@ -345,3 +345,37 @@ async def test_a_refused_mark_or_deletion_comes_back_to_the_core() -> None:
         await bench.perform(evict())
         assert bench.events == [EvictFailed(ObjectKey("default", "p"), "uid-p", 403, "may not")]
         assert bench.executor.counts.evict_failures == 1
+
+
+async def test_nothing_is_written_while_the_lease_is_not_renewed() -> None:
+    bench, leads = Bench(), [False]
+    bench.executor._may_write = lambda: leads[0]
+    await bench.perform(bind(), patch())
+    assert bench.api.calls == []
+    assert bench.executor.counts.fenced > 0
+    failed = next(event for event in bench.events if isinstance(event, BindFailed))
+    assert failed.code == 503  # it never left: nothing of it can land
+    leads[0] = True
+    await bench.perform(bind("q"))
+    assert bench.api.calls == [("POST", "/api/v1/namespaces/default/pods/q/binding")]
+
+
+async def test_whoever_must_wait_keeps_nobody_else_waiting() -> None:
+    bench = Bench(calls_max=1)
+    told = asyncio.Event()
+
+    async def pause(seconds: float) -> None:
+        await told.wait()
+
+    bench.executor._pause = pause
+    busy = Unavailable("busy", code=429, reason="TooManyRequests")
+    busy.retry_after_s = 60.0
+    bench.api.replies[BINDING] = [busy, b"{}"]
+    bench.executor.perform(bind())
+    bench.executor.perform(bind("q"))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert [event.key.name for event in bench.events if isinstance(event, BindDone)] == ["q"]
+    told.set()
+    await bench.executor._idle.wait()
+    assert [event.key.name for event in bench.events if isinstance(event, BindDone)] == ["q", "p"]

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.runtime.in_process import ManualClock
 
 from muster.assembly.leadership import LEASE_S, RENEW_DEADLINE_S
-from muster.base.errors import ApiError, Conflict, Unavailable
+from muster.base.errors import ApiError, ConfigError, Conflict, Unavailable
 from muster.runtime.client import Answer
 from muster.runtime.leader import LeaderElector
 
@@ -164,3 +164,94 @@ async def test_nothing_is_given_back_that_is_not_held(api: LeaseApi, clock: Manu
     await second._try()
     await second.release()
     assert api.spec["holderIdentity"] == "a"
+
+
+async def test_who_takes_over_an_expired_lease_knows_until_when_writes_of_the_other_may_land(
+    api: LeaseApi, clock: ManualClock
+) -> None:
+    await elector_of(api, clock, "a").acquire()
+    began_s = clock.value_s
+    second = elector_of(api, clock, "b")
+    await second.acquire()
+    assert second.candidacy.had_other
+    assert began_s + LEASE_S + 5.0 <= second.candidacy.begins_s <= began_s + LEASE_S + 6.2
+
+
+async def test_after_a_lease_that_was_given_back_nothing_need_be_waited_for(
+    api: LeaseApi, clock: ManualClock
+) -> None:
+    first, second = elector_of(api, clock, "a"), elector_of(api, clock, "b")
+    await first.acquire()
+    assert not await second._try()
+    await first.release()
+    await second.acquire()
+    assert second.candidacy.had_other
+    assert second.candidacy.begins_s <= clock.value_s
+    assert sum(clock.pauses) < 2.0
+
+
+async def test_who_slept_longer_than_its_lease_may_not_write(api: LeaseApi, clock: ManualClock) -> None:
+    boot = ManualClock(5.0)
+    elector = LeaderElector(
+        api,  # type: ignore[arg-type]
+        name="muster",
+        identity="a",
+        now_s=clock.now_s,
+        rng=np.random.default_rng(1),
+        pause=clock.pause,
+        boot_s=boot.now_s,
+    )
+    assert not elector.may_write
+    await elector.acquire()
+    assert elector.may_write
+    boot.value_s += RENEW_DEADLINE_S  # the machine slept: the monotonic clock did not go on
+    assert not elector.may_write
+    assert await elector._try()
+    assert elector.may_write
+
+
+async def test_the_deadline_counts_from_when_a_renewal_was_sent(api: LeaseApi, clock: ManualClock) -> None:
+    elector = elector_of(api, clock, "a")
+    await elector.acquire()
+    slow = api.call
+
+    async def call(*args: Any, **words: Any) -> Answer:
+        clock.value_s += 2.0
+        return await slow(*args, **words)
+
+    api.call = call  # type: ignore[method-assign]
+    assert await elector._try()  # two requests: four seconds
+    clock.value_s += RENEW_DEADLINE_S - 4.0
+    assert not elector.may_write
+
+
+def led_under(api: LeaseApi, clock: ManualClock, identity: str, lease: str) -> LeaderElector:
+    return LeaderElector(
+        api,  # type: ignore[arg-type]
+        name="muster",
+        identity=identity,
+        now_s=clock.now_s,
+        rng=np.random.default_rng(1),
+        pause=clock.pause,
+        led_under=lease,
+    )
+
+
+async def test_two_processes_of_one_name_with_different_leases_are_refused(
+    api: LeaseApi, clock: ManualClock
+) -> None:
+    await led_under(api, clock, "a", "mine").acquire()
+    with pytest.raises(ConfigError, match="placed by a under the lease mine, not muster"):
+        await led_under(api, clock, "b", "").acquire()
+    with pytest.raises(ConfigError, match="under the lease mine, not yours"):
+        await led_under(api, clock, "c", "yours").acquire()
+    assert not await led_under(api, clock, "d", "mine")._try()  # stands by
+
+
+async def test_whoever_takes_the_name_over_says_under_which_lease(api: LeaseApi, clock: ManualClock) -> None:
+    first = led_under(api, clock, "a", "mine")
+    await first.acquire()
+    await first.release()
+    await led_under(api, clock, "b", "").acquire()
+    assert api.lease is not None
+    assert "annotations" not in api.lease["metadata"]

@@ -251,7 +251,11 @@ async def test_without_the_right_to_bind_nothing_is_bound_and_every_failure_is_c
         pytest.param(
             RunSettings(config=Config(scheduler_names=("b", "a", "b"))), ("a", "b"), id="one-a-name"
         ),
-        pytest.param(RunSettings(config=Config(), lease_name="mine"), ("mine",), id="a-name-of-its-own"),
+        pytest.param(
+            RunSettings(config=Config(scheduler_names=("b",)), lease_name="mine"),
+            ("mine", "b"),
+            id="one-of-its-own-first",
+        ),
     ],
 )
 def test_leases_are_one_a_name_in_one_order(settings: RunSettings, expected: tuple[str, ...]) -> None:

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from tests.unit.scheduling.world import World, key_of
 
 from muster.framework.ports import BindDone, BindFailed, BindPod, PatchGroupStatus, PodSeen
+from muster.scheduling.binding import cause_of
 
 
 def make_world(cpu: int = 4) -> World:
@@ -222,7 +223,8 @@ def test_true_is_never_taken_back() -> None:
     world.forget_effects().delete("g-0", "g-1", "g-2").members("g", 3).run(60)
     assert world.place("g") == "gated"
     world.members("g", 4, 5, cpu=9).run(60)
-    assert world.of(PatchGroupStatus) == []
+    said = [condition.type for patch in world.of(PatchGroupStatus) for condition in patch.set_conditions]
+    assert set(said) == {"muster.dev/Whole"}
     assert world.condition("g").status == "True"  # type: ignore[union-attr]
 
 
@@ -255,3 +257,93 @@ def test_a_group_that_contradicts_itself_is_not_called_scheduled_by_what_others_
     condition = world.condition("g")
     assert condition is not None
     assert (condition.status, condition.reason) == ("False", "SchedulerError")
+
+
+# ── causes ───────────────────────────────────────────────────────────────────────────────────────
+
+CHANGED = (
+    'Operation cannot be fulfilled on pods "g-1": StorageError: invalid object, Code: 4, Key: /registry/pods/'
+    "default/g-1, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: ResourceVersion in "
+    "precondition: 3, ResourceVersion in object meta: 4"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "cause"),
+    [
+        pytest.param(0, "no answer in time", "unknown", id="lost"),
+        pytest.param(403, 'admission webhook "w" denied the request: no', "refused", id="webhook"),
+        pytest.param(403, 'pods "p" is forbidden: User "m" cannot create', "forbidden", id="rights"),
+        pytest.param(404, "not found", "gone", id="gone"),
+        pytest.param(409, 'pod p is already assigned to node "n2"', "conflict", id="bound"),
+        pytest.param(409, CHANGED, "stale", id="changed"),
+        pytest.param(422, "Invalid value", "refused", id="invalid"),
+        pytest.param(429, "too many requests", "throttled", id="throttled"),
+        pytest.param(503, "unavailable", "server", id="server"),
+    ],
+)
+def test_failures_are_told_apart_by_cause(code: int, message: str, cause: str) -> None:
+    assert cause_of(BindFailed(key_of("p"), "u", "n1", code, "", message)) == cause
+
+
+def test_failures_are_counted_by_cause() -> None:
+    world = make_world()
+    world.refused = {"g-1": (429, "busy")}
+    world.run(0.5)
+    assert (
+        world.scheduler.metrics.counters["muster_bind_failures_by_cause_total", (("cause", "throttled"),)]
+        == 1
+    )
+
+
+def test_a_refusal_by_a_webhook_is_not_retried_like_a_passing_failure() -> None:
+    world = make_world()
+    world.refused = {"g-1": (403, 'admission webhook "w" denied the request: no')}
+    world.run(60)
+    tries = [bind for bind in world.of(BindPod) if bind.key.name == "g-1"]
+    assert len(tries) == 4  # 0, 5, 15, 35
+
+
+def stale(cpu: int = 4) -> World:
+    """The API knows a later version of g-1 than the one that was decided on."""
+    world = (
+        World().node("n1", cpu=cpu).group("g", 2).members("g", 0, version="3").members("g", 1, version="3")
+    )
+    world.mute = True
+    world.run()
+    answer(world, "g-0")
+    bind = bind_of(world, "g-1")
+    world.tell(BindFailed(bind.key, bind.uid, bind.node_name, 409, "Conflict", CHANGED))
+    return world
+
+
+def test_a_binding_names_the_version_that_was_decided_on() -> None:
+    assert bind_of(stale(), "g-1").version == "3"
+
+
+def test_a_binding_refused_for_a_later_version_waits_for_it_and_keeps_its_room() -> None:
+    world = stale(cpu=2).pod("other")
+    world.change("g-1", lambda pod: replace(pod, metadata=replace(pod.metadata, resource_version="4"))).run()
+    assert [(bind.node_name, bind.version) for bind in world.of(BindPod) if bind.key.name == "g-1"] == [
+        ("n1", "3"),
+        ("n1", "4"),
+    ]
+    assert not [bind for bind in world.of(BindPod) if bind.key.name == "other"]
+
+
+def test_a_pod_that_asks_for_something_else_by_now_is_decided_on_anew() -> None:
+    world = stale(cpu=2).node("n2", cpu=4, labels={"disk": "ssd"})
+    world.change(
+        "g-1",
+        lambda pod: replace(
+            pod,
+            metadata=replace(pod.metadata, resource_version="4"),
+            spec=replace(pod.spec, node_selector={"disk": "ssd"}),
+        ),
+    ).run(5)
+    assert bind_of(world, "g-1").node_name == "n2"
+
+
+def test_a_version_that_is_never_seen_does_not_hold_a_gang_up_for_ever() -> None:
+    world = stale().run(5)
+    assert len([bind for bind in world.of(BindPod) if bind.key.name == "g-1"]) > 1

@@ -1,0 +1,104 @@
+"""How far a gang is: members counted by what they have come to, and whether it has started.
+
+A gang has started once its minimum was bound at the same time.  `PodGroupInitiallyScheduled=True` is the
+record of that; `muster.dev/Whole` takes it back while a gang that had started is given up whole.  In come the
+books and a group's cast; next: `transaction.py`.
+"""
+
+from typing import NamedTuple
+
+from muster.framework.groups import Group
+from muster.scheduling.books import Books
+from muster.scheduling.conditions import WHOLE
+from muster.scheduling.members import Cast, Member, Stage, group_entity
+
+BOUND, RUNNING, READY = "Bound", "Running", "Ready"
+UNDER_WAY, HALF_HELD = "UnderWay", "HalfHeld"
+RELEASING, RELEASED, RESTARTING = "Releasing", "Released", "Restarting"
+NOTHING_BOUND = "NothingBound"
+MEMBERS_LOST, MIN_COUNT_RAISED = "MembersLost", "MinCountRaised"
+NOT_STARTED = frozenset({UNDER_WAY, HALF_HELD, RELEASING, RELEASED, RESTARTING, NOTHING_BOUND})
+
+# the pod ended because its kubelet would not have it
+_VOID_REASONS = ("UnexpectedAdmissionError", "NodeAffinity", "NodePorts", "Terminated", "NodeShutdown")
+
+
+class Counts(NamedTuple):
+    """Members of one pod group: all that exist, and of those how many are how far.
+
+    `bound` are on a node that exists, or have succeeded; `running` and `ready` include those that have
+    succeeded; `assumed` are on the wire; `held` are bound or on the wire.
+    """
+
+    created: int
+    assumed: int
+    bound: int
+    running: int
+    ready: int
+    succeeded: int
+    held: int
+    needed: int
+
+
+def count(books: Books, leaf: Cast) -> Counts:
+    """Count the members of a pod group."""
+    bound = leaf.stages[Stage.BOUND].values()
+    succeeded = leaf.accepted_count - len(bound)
+    decided = leaf.stages[Stage.ASSUMED].values()  # volumes may have to come before the binding
+    assumed = sum(books.inflight.find(member.pod.metadata.uid) is not None for member in decided)
+    return Counts(
+        created=len(leaf.stages[Stage.WAITING]) + len(decided) + len(bound) + succeeded,
+        assumed=assumed,
+        bound=sum(not is_void(books, member) for member in bound) + succeeded,
+        running=sum(member.pod.status.phase == "Running" for member in bound) + succeeded,
+        ready=sum(_is_ready(member) for member in bound) + succeeded,
+        succeeded=succeeded,
+        held=assumed + len(bound),
+        needed=leaf.group.needed if leaf.group is not None else 1,
+    )
+
+
+def is_void(books: Books, member: Member) -> bool:
+    """Whether the node that the member is bound to does not exist: the API takes such a binding, too."""
+    return books.synced and books.state.node(member.node_name) is None
+
+
+def was_turned_away(member: Member) -> bool:
+    """Whether the kubelet refused the pod: the binding was accepted, and void."""
+    status = member.pod.status
+    return member.stage is Stage.FAILED and (
+        status.reason.startswith("OutOf") or status.reason in _VOID_REASONS
+    )
+
+
+def has_started(books: Books, cast: Cast) -> bool:
+    """Whether the minimum of the gang (of a composite: of enough groups) was bound at the same time."""
+    group = cast.group
+    if cast.is_composite:
+        needed = group.needed if group is not None else 1
+        return sum(has_started(books, child) for child in cast.children.values()) >= needed
+    if group is None or not group.is_gang:
+        return cast.accepted_count > 0
+    gang = books.gangs.find(group_entity(group.key))
+    if gang is not None and gang.started_s is not None:
+        return True
+    return says_started(books, group) or count(books, cast).bound >= group.needed
+
+
+def says_started(books: Books, group: Group) -> bool:
+    """Whether the conditions say that the gang has started."""
+    said = books.conditions.of_group(group, WHOLE)
+    return books.conditions.has_been_scheduled(group) and (said is None or said.reason not in NOT_STARTED)
+
+
+def is_ours(books: Books, leaf: Cast) -> bool:
+    """Whether some member is ours; a group of another scheduler is its own to speak about."""
+    return any(
+        books.members.is_ours(member.pod)
+        for member in leaf.of(Stage.WAITING, Stage.ASSUMED, Stage.BOUND, Stage.SUCCEEDED, Stage.FAILED)
+    )
+
+
+def _is_ready(member: Member) -> bool:
+    condition = member.pod.find_condition("Ready")
+    return condition is not None and condition.status == "True"

@@ -1,0 +1,407 @@
+"""A gang from decided to started, or released: the binding of a group as one transaction.
+
+The API binds one pod at a time, so a gang is *under way* until its minimum was bound at the same time.  One
+that is not whole within its `bind-timeout` is released: whoever it has bound is marked and deleted, and it
+waits a while before it is tried again.  After the start the group's `on-member-loss` says what becomes of it
+when members are lost.  Nothing here is written down: members that are bound under a condition that is not
+True are the record, and a new scheduler finds the same.
+
+In comes an entity that something happened to; out go evictions, conditions and events.  Next: `gangs.py`,
+`standing.py`, `whole.py`.
+"""
+
+from collections.abc import Iterable
+
+from muster.api.core import Pod
+from muster.api.meta import Condition
+from muster.api.times import format_seconds, parse_seconds
+from muster.framework.groups import Group, ObjectKey
+from muster.framework.ports import Effect, EvictFailed, EvictPod, ObjectReference, RecordEvent
+from muster.framework.status import Status, Verdict
+from muster.scheduling.books import Books
+from muster.scheduling.conditions import POD_SCHEDULED, WHOLE, shorten
+from muster.scheduling.contradictions import find_fault
+from muster.scheduling.gangs import RELEASE, RELEASE_BACKOFF_S, RESTART, Gang
+from muster.scheduling.members import Cast, EntityKey, Member, Stage, group_entity
+from muster.scheduling.metrics import GANGS_RELEASED, MEMBER_LOSSES
+from muster.scheduling.standing import (
+    MEMBERS_LOST,
+    READY,
+    RELEASED,
+    RELEASING,
+    RESTARTING,
+    Counts,
+    count,
+    has_started,
+    is_ours,
+)
+from muster.scheduling.whole import see_whole
+
+DISRUPTION_TARGET = "DisruptionTarget"
+RELEASED_BY_US = "ReleasedByScheduler"
+ASK_AGAIN_S = 5.0  # after a deletion was refused
+
+BIND_TIMEOUT, READY_TIMEOUT, MEMBER_LOSS = "bind-timeout", "ready-timeout", "member-loss"
+
+
+def tend_gangs(books: Books, root: EntityKey, cast: Cast, now_s: float) -> list[Effect]:
+    """See how far the gangs of this tree are, and do what is due."""
+    effects: list[Effect] = []
+    for leaf in cast.leaves():
+        if leaf.group is not None and leaf.group.is_gang:
+            effects += _tend(books, leaf, leaf.group, now_s)
+    if cast.is_composite:
+        effects += _tend_tree(books, root, cast, now_s)
+    return effects
+
+
+def find_hold(books: Books, cast: Cast, now_s: float) -> Status | None:
+    """Why nobody of this tree may be placed just now, though all its members are there."""
+    for leaf in cast.leaves():
+        gang = books.gangs.find(group_entity(leaf.group.key)) if leaf.group is not None else None
+        if gang is None or leaf.group is None:
+            continue
+        name = f"gang {leaf.group.key}"
+        if gang.ending:
+            left = len(_holding(books, leaf))
+            word = RELEASING if gang.ending == RELEASE else RESTARTING
+            return _hold(word, f"{name} waits until {left} members that are being released are gone")
+        if now_s < gang.not_before_s:
+            at = format_seconds(gang.not_before_s)
+            because = f" because {gang.cause}" if gang.cause else ""
+            return _hold(RELEASED, f"{name} was released{because}; it is tried again at {at}")
+        if gang.is_lost and leaf.group.terms.on_member_loss == "hold":
+            return _hold(
+                MEMBERS_LOST,
+                f"{name} has lost members and muster.dev/on-member-loss is hold: nobody is placed until that "
+                f"is changed",
+            )
+    return None
+
+
+def is_short(books: Books, cast: Cast) -> bool:
+    """Whether some of a gang hold room while its minimum is not placed: it goes before others."""
+    return any(
+        leaf.group is not None and leaf.group.is_gang and leaf.is_holding and leaf.missing_count > 0
+        for leaf in cast.leaves()
+    )
+
+
+def fail_release(books: Books, event: EvictFailed, now_s: float) -> list[Effect]:
+    """A member that was to be released stays; it is asked again after a while."""
+    for entity, gang in books.gangs:
+        if gang.asked.pop(event.uid, None) is not None:
+            books.gangs.look_at(entity, now_s + max(ASK_AGAIN_S, event.retry_after_s or 0.0))
+            break
+    return []
+
+
+def end_gang(
+    books: Books, leaf: Cast, group: Group, *, ending: str, kind: str, cause: str, now_s: float
+) -> list[Effect]:
+    """Give a gang up whole: to be released, or restarted at once (`ending`).
+
+    `kind` is the cause for machines, `cause` for people.  Pods that nobody would make again stay unless the
+    group says otherwise.
+    """
+    gang = books.gangs.make(group_entity(group.key))
+    if gang.ending:
+        return []
+    going = [member for member in _holding(books, leaf) if not _stays(books, group, member)]
+    effects: list[Effect] = []
+    if len(going) < len(_holding(books, leaf)) and not gang.has_bare:
+        gang.has_bare = True
+        text = _half_held(books, leaf, group, cause)
+        effects.append(_record(group, _holding(books, leaf), "GangHalfHeld", text))
+    if going:
+        gang.ending, gang.cause = ending, cause
+        if ending == RELEASE:
+            gang.release(now_s)
+        books.metrics.count(GANGS_RELEASED, cause=kind)
+        text = f"{len(going)} bound members are deleted: {cause}"
+        effects.append(_record(group, going, "GangReleased", text))
+        effects += _ask(gang, group, going, now_s)
+    return effects + see_whole(books, leaf, now_s)
+
+
+# ── one gang ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def _tend(books: Books, leaf: Cast, group: Group, now_s: float) -> list[Effect]:
+    entity = group_entity(group.key)
+    gang = books.gangs.find(entity)
+    if gang is None:
+        was_bound = books.conditions.has_been_scheduled(group) or books.conditions.of_group(group, WHOLE)
+        if not leaf.is_holding and not was_bound:
+            return []
+        if not is_ours(books, leaf):
+            return []
+        gang = _restore(books, entity, leaf, group, now_s)
+    counts = count(books, leaf)
+    effects: list[Effect] = []
+    if gang.ending:
+        effects += _go_on_ending(books, entity, gang, leaf, group, now_s)
+    elif has_started(books, leaf):
+        effects += _tend_started(books, entity, gang, leaf, group, counts, now_s)
+    elif counts.held:
+        effects += _tend_under_way(books, entity, gang, leaf, group, counts, now_s)
+    else:
+        gang.since_s, gang.has_bare, gang.is_lost = None, False, False
+        books.gangs.look_at(entity, gang.not_before_s if gang.not_before_s > now_s else None)
+    return effects + see_whole(books, leaf, now_s)
+
+
+def _restore(books: Books, entity: EntityKey, leaf: Cast, group: Group, now_s: float) -> Gang:
+    """What is to be remembered of a gang that another scheduler has left, by what it has said on it."""
+    gang = books.gangs.make(entity)
+    said = books.conditions.of_group(group, WHOLE)
+    reason = said.reason if said is not None else None
+    gang.is_lost = reason == MEMBERS_LOST
+    gang.was_ready = reason == READY
+    if reason == RELEASED and not leaf.is_holding:
+        gang.releases = 1
+        gang.not_before_s = now_s + RELEASE_BACKOFF_S
+    if reason in (RELEASING, RESTARTING) and leaf.is_holding:
+        gang.ending = RELEASE if reason == RELEASING else RESTART
+        gang.cause = "it could not be kept whole"
+    return gang
+
+
+def _tend_under_way(
+    books: Books, entity: EntityKey, gang: Gang, leaf: Cast, group: Group, counts: Counts, now_s: float
+) -> list[Effect]:
+    """Wait for the rest, or give up."""
+    gang.is_lost = False
+    if gang.since_s is None:
+        gang.since_s = _held_since(leaf, group, now_s)
+    due_s = gang.since_s + group.terms.bind_timeout_s
+    if now_s < due_s:
+        books.gangs.look_at(entity, due_s)
+        return []
+    books.gangs.look_at(entity, None)
+    cause = (
+        f"it was not whole within {group.terms.bind_timeout_s:.0f} s: "
+        f"{counts.bound} of {counts.needed} members were bound"
+    )
+    return end_gang(books, leaf, group, ending=RELEASE, kind=BIND_TIMEOUT, cause=cause, now_s=now_s)
+
+
+def _tend_started(
+    books: Books, entity: EntityKey, gang: Gang, leaf: Cast, group: Group, counts: Counts, now_s: float
+) -> list[Effect]:
+    """See whether members were lost, and whether it has become ready in time."""
+    gang.since_s, gang.has_bare = None, False
+    if gang.started_s is None:
+        gang.started_s = _held_since(leaf, group, now_s)
+    effects: list[Effect] = []
+    if not counts.held and not counts.succeeded and leaf.stages[Stage.WAITING]:
+        gang.started_s, gang.is_lost, gang.was_ready = None, False, False  # it begins anew
+        books.gangs.look_at(entity, None)
+        return []
+    if counts.bound >= counts.needed:
+        gang.whole_generation = group.generation
+    if counts.bound + counts.assumed >= counts.needed:
+        gang.is_lost = False
+    elif not gang.is_lost and (counts.held or leaf.stages[Stage.WAITING]) and _is_loss(books, gang, group):
+        gang.is_lost = True
+        books.metrics.count(MEMBER_LOSSES, policy=group.terms.on_member_loss)
+        text = f"{counts.bound} of {counts.needed} members are left"
+        effects.append(_record(group, _anybody(leaf), "GangMembersLost", text))
+    if gang.is_lost and counts.held:
+        cause = f"members were lost: {counts.bound} of {counts.needed} were left"
+        effects += _heed_policy(books, leaf, group, kind=MEMBER_LOSS, cause=cause, now_s=now_s)
+    if not gang.ending:
+        effects += _tend_readiness(books, entity, gang, leaf, group, counts, now_s)
+    return effects
+
+
+def _is_loss(books: Books, gang: Gang, group: Group) -> bool:
+    """Whether fewer members are bound because some were lost, not because the spec asks for more now."""
+    if gang.whole_generation is not None:
+        return gang.whole_generation >= group.generation
+    said = books.conditions.of_group(group, WHOLE)
+    return said is None or said.status != "True" or (said.observed_generation or 0) >= group.generation
+
+
+def _heed_policy(
+    books: Books, leaf: Cast, group: Group, *, kind: str, cause: str, now_s: float
+) -> list[Effect]:
+    """Restart or release the gang if its owner wants that."""
+    policy = group.terms.on_member_loss
+    if policy not in (RESTART, RELEASE):
+        return []
+    return end_gang(books, leaf, group, ending=policy, kind=kind, cause=cause, now_s=now_s)
+
+
+def _tend_readiness(
+    books: Books, entity: EntityKey, gang: Gang, leaf: Cast, group: Group, counts: Counts, now_s: float
+) -> list[Effect]:
+    """Apply the same policy to a gang that does not become ready; who is replaced are those not ready."""
+    timeout_s = group.terms.ready_timeout_s
+    if timeout_s is None or gang.was_ready or gang.started_s is None:
+        books.gangs.look_at(entity, None)
+        return []
+    if counts.ready >= counts.needed:
+        gang.was_ready = True
+        books.gangs.look_at(entity, None)
+        return []
+    due_s = gang.started_s + timeout_s
+    if now_s < due_s:
+        books.gangs.look_at(entity, due_s)
+        return []
+    cause = f"{counts.ready} of {counts.needed} members were ready within {timeout_s:.0f} s"
+    gang.started_s = now_s  # the next patience begins
+    books.gangs.look_at(entity, now_s + timeout_s)
+    if group.terms.on_member_loss != "replace":
+        return _heed_policy(books, leaf, group, kind=READY_TIMEOUT, cause=cause, now_s=now_s)
+    late = [
+        member
+        for member in leaf.stages[Stage.BOUND].values()
+        if not _stays(books, group, member) and not _is_ready(member.pod) and not member.pod.is_terminating
+    ]
+    if not late:
+        return []
+    books.metrics.count(GANGS_RELEASED, cause=READY_TIMEOUT)
+    text = f"{len(late)} members that are not ready are deleted: {cause}"
+    return [_record(group, late, "GangReleased", text), *_evictions(group, late, cause, now_s)]
+
+
+# ── the end of one ───────────────────────────────────────────────────────────────────────────────
+
+
+def _go_on_ending(
+    books: Books, entity: EntityKey, gang: Gang, leaf: Cast, group: Group, now_s: float
+) -> list[Effect]:
+    """Ask those to leave that have not been asked; when all are gone it is over."""
+    left = [member for member in _holding(books, leaf) if not _stays(books, group, member)]
+    if left:
+        books.gangs.look_at(entity, None)
+        return _ask(gang, group, left, now_s)
+    if gang.ending == RELEASE:
+        gang.not_before_s = now_s + gang.backoff_s
+        books.gangs.look_at(entity, gang.not_before_s)
+    gang.ending = ""
+    gang.asked.clear()
+    gang.is_lost = gang.was_ready = False
+    gang.started_s = None
+    gang.since_s = now_s if _holding(books, leaf) else None  # bare pods have another while
+    return []
+
+
+def _ask(gang: Gang, group: Group, going: Iterable[Member], now_s: float) -> list[Effect]:
+    new = [
+        member
+        for member in going
+        if member.pod.metadata.uid not in gang.asked and not member.pod.is_terminating
+    ]
+    for member in new:
+        gang.asked[member.pod.metadata.uid] = member.key
+    return _evictions(group, new, gang.cause, now_s)
+
+
+def _evictions(group: Group, going: Iterable[Member], cause: str, now_s: float) -> list[Effect]:
+    return [
+        EvictPod(
+            member.key,
+            member.pod.metadata.uid,
+            Condition(
+                type=DISRUPTION_TARGET,
+                status="True",
+                reason=RELEASED_BY_US,
+                message=shorten(f"{member.pod.spec.scheduler_name}: gang {group.key} is released: {cause}"),
+                last_transition_time=format_seconds(now_s),
+                observed_generation=member.pod.metadata.generation,
+            ),
+        )
+        for member in going
+    ]
+
+
+def _holding(books: Books, leaf: Cast) -> list[Member]:
+    """Members that are bound or on the wire; one whose volumes are being made is not."""
+    on_the_wire = [m for m in leaf.of(Stage.ASSUMED) if books.inflight.find(m.pod.metadata.uid) is not None]
+    return [*leaf.of(Stage.BOUND), *on_the_wire]
+
+
+def _stays(books: Books, group: Group, member: Member) -> bool:
+    """Whether nobody would make the pod again and its owner has not said that it may be deleted, or it is
+    another scheduler's."""
+    if not books.members.is_ours(member.pod):
+        return True
+    owners = member.pod.metadata.owner_references or ()
+    return not group.terms.releases_bare_pods and not any(owner.controller for owner in owners)
+
+
+def _half_held(books: Books, leaf: Cast, group: Group, cause: str) -> str:
+    bare = sum(_stays(books, group, member) for member in _holding(books, leaf))
+    return (
+        f"{bare} pods without a controller go on holding room: {cause}; see the condition {WHOLE} for a cure"
+    )
+
+
+# ── trees ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _tend_tree(books: Books, root: EntityKey, cast: Cast, now_s: float) -> list[Effect]:
+    """A composite whose groups are placed in part gives up all of them when its time is over."""
+    group = cast.group
+    is_faulty = group is None or find_fault(cast) is not None
+    if group is None or is_faulty or has_started(books, cast) or not cast.count(Stage.BOUND, Stage.ASSUMED):
+        books.gangs.forget(root)
+        return []
+    gang = books.gangs.make(root)
+    if gang.since_s is None:
+        gang.since_s = _held_since(cast, group, now_s)
+    due_s = gang.since_s + group.terms.bind_timeout_s
+    if now_s < due_s:
+        books.gangs.look_at(root, due_s)
+        return []
+    books.gangs.forget(root)
+    cause = f"composite group {group.key} was not whole within {group.terms.bind_timeout_s:.0f} s"
+    effects: list[Effect] = []
+    for leaf in cast.leaves():
+        if leaf.group is not None and leaf.is_holding and is_ours(books, leaf):
+            effects += end_gang(
+                books, leaf, leaf.group, ending=RELEASE, kind=BIND_TIMEOUT, cause=cause, now_s=now_s
+            )
+    return effects
+
+
+# ── facts ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _held_since(cast: Cast, group: Group, now_s: float) -> float:
+    """When the first member that holds room now was bound, by what the API says on it."""
+    times = [
+        parse_seconds(condition.last_transition_time)
+        for member in cast.of(Stage.BOUND)
+        if (condition := member.pod.find_condition(POD_SCHEDULED)) is not None
+        and condition.status == "True"
+        and condition.last_transition_time
+    ]
+    return max(min([now_s, *times]), min(group.created_s, now_s))
+
+
+def _is_ready(pod: Pod) -> bool:
+    condition = pod.find_condition("Ready")
+    return condition is not None and condition.status == "True"
+
+
+def _anybody(leaf: Cast) -> list[Member]:
+    return list(leaf.of(Stage.BOUND, Stage.ASSUMED, Stage.WAITING, Stage.FAILED, Stage.SUCCEEDED))
+
+
+def _hold(reason: str, message: str) -> Status:
+    return Status(Verdict.UNRESOLVABLE, message, reason)
+
+
+def _record(group: Group, members: list[Member], reason: str, note: str) -> RecordEvent:
+    """A warning on the group, in the name of its members' scheduler."""
+    return RecordEvent(
+        regarding=ObjectReference("scheduling.k8s.io/v1beta1", "PodGroup", ObjectKey(*group.key), group.uid),
+        type="Warning",
+        reason=reason,
+        action="Releasing",
+        note=shorten(f"gang {group.key}: {note}"),
+        scheduler_name=members[0].pod.spec.scheduler_name if members else "muster",
+    )

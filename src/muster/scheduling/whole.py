@@ -1,0 +1,180 @@
+"""The condition `muster.dev/Whole`: how many members of a gang are created, bound and running, at all times.
+
+Stock's condition turns True once and then says nothing of what becomes of the gang.  This one stands on a
+gang from its first bound member on.  It is written at once where its reason changes in a way that somebody
+must know of, else ten seconds after (that its minimum is bound is said by stock's), and where only numbers
+change every half minute at most.  In come the books and a gang; out goes a patch, or nothing where nothing
+is new.
+"""
+
+from muster.api.meta import Condition
+from muster.api.times import format_seconds
+from muster.framework.ports import Effect
+from muster.scheduling import standing
+from muster.scheduling.books import Books
+from muster.scheduling.conditions import WHOLE, shorten
+from muster.scheduling.gangs import RELEASE, Gang
+from muster.scheduling.members import Cast, EntityKey, Seen, Stage, group_entity
+from muster.scheduling.standing import Counts
+
+QUIET_S = 10.0  # by then most pods run: their start costs no second write
+COUNT_AGAIN_S = 30.0
+
+_AT_ONCE = frozenset(
+    {
+        standing.HALF_HELD,
+        standing.RELEASING,
+        standing.RELEASED,
+        standing.RESTARTING,
+        standing.MEMBERS_LOST,
+        standing.NOTHING_BOUND,
+        standing.READY,
+    }
+)
+_TRUE = frozenset({standing.BOUND, standing.RUNNING, standing.READY})
+CURE = (
+    "pods without a controller are not deleted, for nobody would make them again: delete them yourself, "
+    'create what is missing, or set the annotation muster.dev/release-bare-pods: "true"'
+)
+
+
+def whole_condition(books: Books, leaf: Cast, *, starts: bool = False) -> Condition | None:
+    """The condition as it ought to be; None while nothing of the gang was ever bound, or it is not ours.
+
+    `starts`: its minimum is bound at this very moment, which the objects do not say yet.
+    """
+    group = leaf.group
+    if group is None or not group.is_gang:
+        return None
+    said = books.conditions.of_group(group, WHOLE)
+    counts = standing.count(books, leaf)
+    if said is None and not counts.bound and not books.conditions.has_been_scheduled(group):
+        return None
+    if not standing.is_ours(books, leaf) and said is None:
+        return None
+    gang = books.gangs.find(group_entity(group.key))
+    reason = standing.BOUND if starts else _reason(books, leaf, gang, counts, said)
+    if starts and counts.running >= counts.needed:
+        reason = standing.RUNNING
+    if not reason:
+        return None
+    return Condition(
+        type=WHOLE,
+        status="True" if reason in _TRUE else "False",
+        reason=reason,
+        message=shorten("; ".join(filter(None, (_numbers(counts), _words(books, leaf, gang, reason))))),
+        observed_generation=group.generation,
+    )
+
+
+def say_counts(books: Books, entity: EntityKey, now_s: float) -> list[Effect]:
+    """Say how far the gang is, where that is news and not said too lately."""
+    leaf = books.members.cast(entity)
+    if leaf.group is None:
+        return []
+    wanted = whole_condition(books, leaf)
+    if wanted is None:
+        return []
+    known = books.conditions.of_group(leaf.group, WHOLE)
+    again_s = books.gangs.counted_s(entity) + COUNT_AGAIN_S
+    if known is not None and known.reason == wanted.reason and now_s < again_s:
+        if known.message != wanted.message:
+            books.gangs.count_at(entity, again_s)
+        return []
+    return write_whole(books, leaf, wanted, now_s)
+
+
+def write_whole(books: Books, leaf: Cast, wanted: Condition, now_s: float) -> list[Effect]:
+    """The patch that makes the condition so."""
+    group = leaf.group
+    assert group is not None
+    patch = books.conditions.patch_group(group, [wanted], now_s=now_s)
+    if patch is None:
+        return []
+    books.gangs.note_counted(group_entity(group.key), now_s)
+    return [patch]
+
+
+def see_whole(books: Books, leaf: Cast, now_s: float) -> list[Effect]:
+    """Say at once what must be known at once, and arrange that the rest is said soon."""
+    group = leaf.group
+    wanted = whole_condition(books, leaf)
+    if group is None or wanted is None:
+        return []
+    known = books.conditions.of_group(group, WHOLE)
+    if known is not None and (known.reason, known.message) == (wanted.reason, wanted.message):
+        return []
+    is_other = known is None or known.reason != wanted.reason
+    if is_other and wanted.reason in _AT_ONCE:
+        return write_whole(books, leaf, wanted, now_s)
+    books.gangs.count_at(group_entity(group.key), now_s + (QUIET_S if is_other else COUNT_AGAIN_S))
+    return []
+
+
+def note_progress(books: Books, seen: Seen, now_s: float) -> None:
+    """A bound member may have begun to run, or be ready: its gang is counted in a while."""
+    member, old = seen.member, seen.old_pod
+    if seen.after is not Stage.BOUND or member.group is None or old is None:
+        return
+    status = member.pod.status
+    is_same = status.phase == old.status.phase
+    if is_same and status.conditions == old.status.conditions:
+        return
+    group = books.members.cast(member.entity).group
+    if group is None or not group.is_gang:
+        return
+    if not is_same:
+        books.gangs.count_at(member.entity, now_s + QUIET_S)
+    if group.terms.ready_timeout_s is not None:
+        books.touch(member.entity)
+
+
+def _reason(books: Books, leaf: Cast, gang: Gang | None, counts: Counts, said: Condition | None) -> str:
+    """One word for how it is."""
+    if gang is not None and gang.ending:
+        return standing.RELEASING if gang.ending == RELEASE else standing.RESTARTING
+    if not standing.has_started(books, leaf):
+        if gang is not None and gang.has_bare and counts.held:
+            return standing.HALF_HELD
+        if counts.held:
+            return standing.UNDER_WAY
+        reason = said.reason if said is not None else None
+        if reason in (standing.RELEASING, standing.RELEASED):
+            return standing.RELEASED if gang is not None and gang.cause else ""
+        return standing.RESTARTING if reason == standing.RESTARTING else standing.NOTHING_BOUND
+    if counts.bound < counts.needed:
+        if not counts.held and not leaf.stages[Stage.WAITING]:
+            return ""  # it is over: the pods of a finished job are cleared away
+        if not counts.held and not counts.succeeded:
+            return standing.NOTHING_BOUND  # it begins anew
+        return standing.MEMBERS_LOST if gang is not None and gang.is_lost else standing.MIN_COUNT_RAISED
+    if gang is not None and gang.was_ready:
+        return standing.READY
+    return standing.RUNNING if counts.running >= counts.needed else standing.BOUND
+
+
+def _numbers(counts: Counts) -> str:
+    done = f" ({counts.succeeded} succeeded)" if counts.succeeded else ""
+    running = f"{counts.running} running{done}"
+    return f"{counts.created} created, {counts.bound} bound, {running} of {counts.needed} needed"
+
+
+def _words(books: Books, leaf: Cast, gang: Gang | None, reason: str) -> str:
+    """What else is to be said in this state."""
+    terms = leaf.group.terms if leaf.group is not None else None
+    if terms is None:
+        return ""
+    if reason == standing.HALF_HELD:
+        return f"half-held for more than {terms.bind_timeout_s:.0f} s; {CURE}"
+    if reason == standing.UNDER_WAY and gang is not None and gang.since_s is not None:
+        return f"released if not whole by {format_seconds(gang.since_s + terms.bind_timeout_s)}"
+    if reason in (standing.RELEASING, standing.RESTARTING) and gang is not None:
+        return gang.cause
+    if reason == standing.RELEASED and gang is not None and gang.not_before_s:
+        return (
+            f"released {gang.releases} times in a row, last because {gang.cause}; "
+            f"not tried again before {format_seconds(gang.not_before_s)}"
+        )
+    if reason == standing.MEMBERS_LOST:
+        return f"muster.dev/on-member-loss is {terms.on_member_loss}"
+    return ""

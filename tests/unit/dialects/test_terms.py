@@ -1,0 +1,59 @@
+"""Terms in annotations."""
+
+import pytest
+
+from muster.dialects.native import decode_group
+from muster.dialects.terms import BARE_PODS, BIND_TIMEOUT, MEMBER_LOSS, READY_TIMEOUT, read_terms
+from muster.framework.groups import Terms
+
+
+def test_nothing_said_means_five_minutes_and_replacement() -> None:
+    assert read_terms({}) == (Terms(300.0, None, "replace", False), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        pytest.param("90", 90.0, id="bare"),
+        pytest.param("90s", 90.0, id="seconds"),
+        pytest.param(" 5m ", 300.0, id="minutes"),
+        pytest.param("2h", 7200.0, id="hours"),
+    ],
+)
+def test_times_are_read(text: str, seconds: float) -> None:
+    terms, bad = read_terms({BIND_TIMEOUT: text, READY_TIMEOUT: text})
+    assert (terms.bind_timeout_s, terms.ready_timeout_s, bad) == (seconds, seconds, ())
+
+
+def test_words_are_read() -> None:
+    terms, bad = read_terms({MEMBER_LOSS: "restart", BARE_PODS: "true"})
+    assert (terms.on_member_loss, terms.releases_bare_pods, bad) == ("restart", True, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "part"),
+    [
+        pytest.param(BIND_TIMEOUT, "soon", '"soon" is no time; give seconds', id="no-time"),
+        pytest.param(BIND_TIMEOUT, "-5", '"-5" is no time', id="negative"),
+        pytest.param(BIND_TIMEOUT, "0", "not between 10 seconds and seven days", id="too-short"),
+        pytest.param(READY_TIMEOUT, "9000h", "not between 10 seconds and seven days", id="too-long"),
+        pytest.param(MEMBER_LOSS, "Restart", "none of replace, hold, restart, release", id="no-policy"),
+        pytest.param(BARE_PODS, "yes", "neither true nor false", id="no-truth"),
+    ],
+)
+def test_what_cannot_be_read_is_named_and_the_default_holds(name: str, text: str, part: str) -> None:
+    terms, bad = read_terms({name: text})
+    assert terms == Terms()
+    assert [field.path for field in bad] == [f"metadata.annotations[{name}]"]
+    assert part in bad[0].why
+
+
+def test_a_group_carries_its_terms_and_what_is_wrong_with_them() -> None:
+    group = decode_group(
+        {
+            "metadata": {"name": "g", "annotations": {BIND_TIMEOUT: "60s", MEMBER_LOSS: "never"}},
+            "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+        }
+    )
+    assert group.terms.bind_timeout_s == 60.0
+    assert [field.path for field in group.unsupported] == [f"metadata.annotations[{MEMBER_LOSS}]"]

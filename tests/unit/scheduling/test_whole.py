@@ -1,0 +1,84 @@
+"""The condition that counts members, and how seldom it is written."""
+
+from tests.unit.scheduling.gang_world import owned, start, whole, words
+from tests.unit.scheduling.world import World
+
+from muster.framework.ports import PatchGroupStatus
+
+
+def gang(count: int = 3, nodes_cpu: int = 8) -> World:
+    world = World().node("n1", cpu=nodes_cpu).group("g", count)
+    return owned(world, "g", *range(count))
+
+
+def writes(world: World) -> int:
+    return len(world.of(PatchGroupStatus))
+
+
+def test_a_gang_that_starts_is_counted_ten_seconds_later_and_then_left_alone() -> None:
+    world = gang().run(9)
+    assert (writes(world), whole(world)) == (1, ("", ""))
+    world.run(600)
+    assert writes(world) == 2
+    assert whole(world) == ("True", "Bound")
+    assert words(world) == "3 created, 3 bound, 0 running of 3 needed"
+
+
+def test_nothing_stands_on_a_gang_of_which_nothing_was_ever_bound() -> None:
+    assert whole(gang(nodes_cpu=2).run(600)) == ("", "")
+
+
+def test_pods_that_begin_to_run_one_after_the_other_cost_one_write() -> None:
+    world = gang().run(1).forget_effects()
+    for name in ("g-0", "g-1", "g-2"):
+        start(world, name).run(1)
+    world.run(60)
+    assert writes(world) == 1
+    assert whole(world) == ("True", "Running")
+    assert words(world) == "3 created, 3 bound, 3 running of 3 needed"
+
+
+def test_mere_numbers_are_written_twice_a_minute_at_most() -> None:
+    world = gang(20, nodes_cpu=30).run(1)
+    start(world, *(f"g-{index}" for index in range(20))).run(60).forget_effects()
+    for index in range(12):
+        world.end(f"g-{index}").run(5)
+    assert 1 <= writes(world) <= 3
+    world.run(60)
+    assert words(world) == "20 created, 20 bound, 20 running (12 succeeded) of 20 needed"
+
+
+def test_a_loss_is_said_at_once() -> None:
+    world = gang().run(60).delete("g-1").run()
+    assert whole(world) == ("False", "MembersLost")
+    assert words(world).startswith("2 created, 2 bound, 0 running of 3 needed")
+
+
+def test_a_gang_under_way_says_by_when_it_must_be_whole() -> None:
+    world = gang()
+    world.refused = {"g-0": (403, "no")}
+    world.run(9)
+    assert whole(world) == ("", "")
+    world.run(2)
+    assert whole(world) == ("False", "UnderWay")
+    assert words(world) == (
+        "3 created, 2 bound, 0 running of 3 needed; released if not whole by 2027-01-15T08:05:00Z"
+    )
+
+
+def test_a_finished_gang_whose_pods_are_cleared_away_keeps_its_last_word() -> None:
+    world = gang().run(1).end("g-0", "g-1", "g-2").run(60)
+    said = words(world)
+    world.delete("g-0", "g-1", "g-2").run(60)
+    assert (whole(world), words(world)) == (("True", "Running"), said)
+
+
+def test_whoever_erases_it_has_it_written_again() -> None:
+    world = gang().run(60)
+    world.change_group("g", conditions=()).run(10)
+    assert whole(world) == ("True", "Bound")
+
+
+def test_basic_groups_are_not_counted() -> None:
+    world = owned(World().node("n1", cpu=8).group("g"), "g", 0).run(60)
+    assert whole(world) == ("", "")
