@@ -160,7 +160,7 @@ class Candidacy:
             raise ConfigError(
                 f"pods of scheduler {self.name} are placed by {holder} under the lease "
                 f"{theirs or self.name}, not {self._led_under or self.name}",
-                hint="give processes of one scheduler name the same --leader-elect-resource-name, or other scheduler names",
+                hint="give both the same --leader-elect-resource-name, or other scheduler names",
             )
 
     def _annotated(self, metadata: dict[str, Any]) -> dict[str, Any]:
