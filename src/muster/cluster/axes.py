@@ -74,12 +74,12 @@ def add_saturating(left: Int64, right: Int64) -> Int64:
     return total
 
 
-def multiply_saturating(row: Int64, count: int) -> Int64:
-    """Multiply amounts (none negative) by a count, stopping at 2**63 − 1 instead of wrapping."""
-    if count <= 1:
-        return row * count
-    limit = INT64_MAX // count
+def multiply_saturating(row: Int64, count: int | Int64) -> Int64:
+    """Multiply amounts (none negative) by counts, stopping at 2**63 − 1 instead of wrapping.
+
+    Shapes   row [R], count a number or [K, 1]; returns [R] or [K, R].
+    """
     with np.errstate(over="ignore"):
         total: Int64 = row * count
-    total[row > limit] = INT64_MAX
+    total[row > INT64_MAX // np.maximum(count, 1)] = INT64_MAX
     return total

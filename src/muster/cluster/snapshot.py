@@ -5,7 +5,8 @@ what placing a pod changes and shares the rest; throwing a fork away is the roll
 Axes: N node rows (rows of deleted nodes stay and are marked dead), R resources.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -27,7 +28,7 @@ Value = TypeVar("Value")
 class NodeColumns(NamedTuple):
     """What placing a pod does not change; shared by all snapshots until a node changes.
 
-    Shapes   live, unschedulable [N]; allocatable [N, R].
+    Shapes   live, unschedulable [N]; live_rows [live ones]; allocatable [N, R].
     """
 
     axis: ResourceAxis
@@ -35,11 +36,32 @@ class NodeColumns(NamedTuple):
     nodes: tuple[Node | None, ...]
     row_of_node: Mapping[str, int]
     live: Bool
+    live_rows: Int32
     allocatable: Int64
     unschedulable: Bool
     labels: NodeLabels
     taints: NodeTaints
     images: NodeImages
+
+
+class RowHistory(NamedTuple):
+    """Which rows changed since when, in one line of snapshots.
+
+    `lineage` is one object for all snapshots of a state, `moment` counts them; `changed_at` [N] is the moment
+    of the first snapshot that shows a row as it is now: its node, its pods, its room.
+    """
+
+    lineage: object
+    moment: int
+    changed_at: Int64
+
+    def go_on(self, count: int, rows: Collection[int]) -> "RowHistory":
+        """The next moment, in which these rows are others; there are `count` rows now."""
+        changed_at = np.zeros(count, dtype=np.int64)
+        changed_at[: len(self.changed_at)] = self.changed_at
+        changed_at[np.fromiter(rows, np.intp, len(rows))] = self.moment + 1
+        changed_at.flags.writeable = False
+        return RowHistory(self.lineage, self.moment + 1, changed_at)
 
 
 class PodMove(NamedTuple):
@@ -67,6 +89,14 @@ class PlacedPods(NamedTuple):
     volumes: Volumes = NO_VOLUMES
 
 
+class _Asked(NamedTuple):
+    """What a pod asks for; it is held so that its identity is not given to another."""
+
+    pod: Pod
+    request: Int64
+    unknown: tuple[str, ...]
+
+
 class Snapshot:
     """Read-only cluster state for one cycle.
 
@@ -74,7 +104,7 @@ class Snapshot:
     Units    base units of the resource axis (milli-CPU, bytes, devices; "pods" counts pods).
     """
 
-    def __init__(self, columns: NodeColumns, requested: Int64, pods: PlacedPods) -> None:
+    def __init__(self, columns: NodeColumns, requested: Int64, pods: PlacedPods, history: RowHistory) -> None:
         self.axis = columns.axis
         self.node_names = columns.node_names
         self.nodes = columns.nodes  # the API object per row; None where dead
@@ -90,6 +120,7 @@ class Snapshot:
         self.namespaces = pods.namespaces
         self.volumes = pods.volumes
         self.have_rules = pods.have_rules  # some pod here has affinity or anti-affinity to other pods
+        self.history = history  # of the frozen snapshot, on its forks, too
         self.is_fork = False
         self._columns = columns
         self._pods = pods
@@ -99,6 +130,8 @@ class Snapshot:
         # The frozen snapshot that this is a fork of; None where this is it.  Never itself: one in a ring
         # waits for the garbage collector, which kept 1,000 of them (200 MB for 5,000 nodes).
         self._origin: Snapshot | None = None
+        self._owns_requested = False  # whether nobody else holds the array
+        self._asked: dict[int, _Asked] = {}  # by identity of the pod; shared by all forks
         self._memo: dict[Hashable, Any] = {}  # shared by all forks: values of the frozen snapshot
         self._folds: dict[Hashable, tuple[Any, int]] = {}
         self._moves: list[PodMove] = []
@@ -117,21 +150,31 @@ class Snapshot:
         return free
 
     def live_rows(self) -> Int32:
-        """Rows of nodes that exist, ascending."""
-        return np.flatnonzero(self.live).astype(np.int32)
+        """Rows of nodes that exist, ascending; not to be written."""
+        return self._columns.live_rows
 
     def request_of(self, pod: Pod) -> Int64:
         """[R] what the pod takes (init containers, sidecars, overhead, pod-level resources; 1 of "pods").
 
-        Resources that no node offers have no column; `unknown_resources` names those the pod asks for.
+        Resources that no node offers have no column; `unknown_resources` names those the pod asks for.  Not
+        to be written.
         """
-        return self.axis.row(pod_requests(pod))
+        return self._asked_by(pod).request
 
     def unknown_resources(self, pod: Pod) -> tuple[str, ...]:
         """Resources the pod asks for that no node offers, in order of name."""
-        return tuple(
-            sorted(name for name, amount in pod_requests(pod).items() if amount and name not in self.axis)
-        )
+        return self._asked_by(pod).unknown
+
+    def _asked_by(self, pod: Pod) -> "_Asked":
+        # Plugins ask for the same pod nine times a decision, and quantities are text: 60 µs together.
+        asked = self._asked.get(id(pod))
+        if asked is None or asked.pod is not pod:
+            amounts = pod_requests(pod)
+            request = self.axis.row(amounts)
+            request.flags.writeable = False
+            unknown = sorted(name for name, amount in amounts.items() if amount and name not in self.axis)
+            asked = self._asked[id(pod)] = _Asked(pod, request, tuple(unknown))
+        return asked
 
     def pods_on(self, row: int) -> tuple[Pod, ...]:
         """Pods that count as placed on this row, assumed ones and those placed on this fork included."""
@@ -152,6 +195,11 @@ class Snapshot:
             if self._moves[index].pod is pod and self._moves[index].sign > 0:
                 return self._moves[index:]
         return (PodMove(pod, row, 1),)
+
+    @property
+    def origin(self) -> "Snapshot":
+        """The frozen snapshot that this is a fork of, or is itself."""
+        return self._origin or self
 
     @property
     def moves(self) -> Sequence[PodMove]:
@@ -189,12 +237,16 @@ class Snapshot:
         return value
 
     def fork(self) -> "Snapshot":
-        """A trial copy on which `place` may be called; the original never changes."""
-        copy = Snapshot(self._columns, self.requested.copy(), self._pods)
+        """A trial copy on which `place` may be called; the original never changes.
+
+        Nothing of size N is copied before something is placed: a decision makes two forks and uses one.
+        """
+        copy = Snapshot(self._columns, self.requested, self._pods, self.history)
+        self._owns_requested = False  # both copy it when they first change it
         copy.is_fork = True
         copy.have_rules, copy.label_keys_read = self.have_rules, self.label_keys_read
         copy._origin = self._origin or self
-        copy._memo = self._memo
+        copy._memo, copy._asked = self._memo, self._asked
         copy._folds = dict(self._folds)
         copy._moves = list(self._moves)
         copy._ports_by_row = self._ports_by_row
@@ -205,7 +257,7 @@ class Snapshot:
 
     def place(self, pod: Pod, row: int) -> None:
         """Count `pod` as placed on `row` of this fork.  Raises ValueError on the frozen original."""
-        self._check_fork()
+        self._own_requested()
         self.requested[row] = add_saturating(self.requested[row], self.request_of(pod))
         self._remember(pod, row, host_ports(pod))
 
@@ -214,9 +266,13 @@ class Snapshot:
         self._check_fork()
         if not pods:
             return
+        self._own_requested()
         request, ports = self.request_of(pods[0]), host_ports(pods[0])
-        for row, count in zip(*(a.tolist() for a in np.unique(rows, return_counts=True)), strict=True):
-            self.requested[row] = add_saturating(self.requested[row], multiply_saturating(request, count))
+        counted = Counter(rows.tolist())
+        where = np.fromiter(counted, np.intp, len(counted))
+        counts = np.fromiter(counted.values(), np.int64, len(counted))
+        asked = multiply_saturating(request, counts[:, np.newaxis])
+        self.requested[where] = add_saturating(self.requested[where], asked)
         for pod, row in zip(pods, rows.tolist(), strict=True):
             self._remember(pod, row, ports)
 
@@ -226,7 +282,7 @@ class Snapshot:
 
     def place_each(self, pods: Sequence[Pod], rows: Int32, requests: Int64) -> None:
         """Place unlike pods at once.  Shapes: rows [len(pods)]; requests [len(pods), R], what each takes."""
-        self._check_fork()
+        self._own_requested()
         touched = np.unique(rows)
         limit = INT64_MAX // (2 * len(pods) + 2)  # below it no sum of them can leave the range
         if max(self.requested[touched].max(initial=0), requests.max(initial=0)) < limit:
@@ -239,7 +295,7 @@ class Snapshot:
 
     def remove_each(self, pods: Sequence[Pod], rows: Int32, requests: Int64) -> None:
         """Remove pods at once; shapes as in `place_each`.  Raises ValueError if one is not there."""
-        self._check_fork()
+        self._own_requested()
         gone: dict[int, set[tuple[str, str]]] = {}
         for pod, row in zip(pods, rows.tolist(), strict=True):
             gone.setdefault(row, set()).add((pod.metadata.namespace, pod.metadata.name))
@@ -273,6 +329,12 @@ class Snapshot:
     def _check_fork(self) -> None:
         if not self.is_fork:
             raise ValueError("this snapshot is frozen; place on a fork() of it")
+
+    def _own_requested(self) -> None:
+        self._check_fork()
+        if not self._owns_requested:
+            self.requested = self.requested.copy()
+            self._owns_requested = True
 
     def _remember(self, pod: Pod, row: int, ports: tuple[HostPort, ...]) -> None:
         self._moves.append(PodMove(pod, row, 1))

@@ -15,9 +15,10 @@ from muster.api.quantity import INT64_MAX
 from muster.cluster.axes import add_saturating
 from muster.cluster.images import NO_IMAGES, NodeImages, images_of
 from muster.cluster.pod_rules import has_pod_rules, label_keys_read
-from muster.cluster.pod_table import PodTable, RowPods
+from muster.cluster.pod_table import PodTable
 from muster.cluster.requests import Amounts, HostPort, host_ports, pod_requests
-from muster.cluster.snapshot import NodeColumns, PlacedPods, Snapshot
+from muster.cluster.row_pods import PodsByRow
+from muster.cluster.snapshot import NodeColumns, PlacedPods, RowHistory, Snapshot
 from muster.cluster.tables import NodeTable, allocatable_of
 from muster.cluster.topology import NodeLabels, NodeTaints
 from muster.cluster.volumes import VolumeBook
@@ -87,8 +88,8 @@ class ClusterState:
         self._columns: NodeColumns | None = None
         self._labels: NodeLabels | None = None
         self._taints: NodeTaints | None = None
-        self._pods_by_row: list[tuple[Pod, ...]] = []
-        self._ports_by_row: dict[int, tuple[HostPort, ...]] = {}
+        self._by_row = PodsByRow()
+        self._history = RowHistory(object(), 0, np.zeros(0, dtype=np.int64))
         self._frozen: Snapshot | None = None
         self._pod_table = PodTable()
         self._rule_pods = 0  # placed pods with rules about others
@@ -97,7 +98,6 @@ class ClusterState:
         self._namespaces: dict[str, Mapping[str, str]] = {}
         self._images_by_row: list[Mapping[str, int]] = []
         self._images: NodeImages | None = None
-        self._changed_rows: list[RowPods] = []
 
     # ── nodes ────────────────────────────────────────────────────────────────────────────────────
 
@@ -113,6 +113,7 @@ class ClusterState:
             return NodeChange(None, node, stale=True)
         self._widen_for(node)
         row = self.table.put(node)
+        self._dirty_rows.add(row)
         if old is None:
             self._recount(row)
         change = NodeChange(
@@ -142,6 +143,7 @@ class ClusterState:
             _remember(self._gone_nodes, node.metadata.uid, version)
         row = self.table.drop(name)
         self._dirty_rows.add(row)
+        self._by_row.reset(row, (), ())
         self._columns = None
         self._labels = self._taints = self._images = None
         self._images_by_row[row] = NO_IMAGES
@@ -292,11 +294,12 @@ class ClusterState:
         count = len(self.table)
         if self._columns is None:
             self._columns = self._build_columns()
-        self._refresh_pods(count)
+        self._history = self._history.go_on(count, self._dirty_rows)
         self._frozen = Snapshot(
             self._columns,
             _frozen_copy(self.table.requested[:count]),
-            self._placed_pods(),
+            self._placed_pods(count),
+            self._history,
         )
         self._dirty_rows.clear()
         return self._frozen
@@ -316,6 +319,7 @@ class ClusterState:
             nodes=nodes,
             row_of_node=dict(table.row_of),
             live=_frozen_copy(table.live[:count]),
+            live_rows=_frozen_copy(np.flatnonzero(table.live[:count]).astype(np.int32)),
             allocatable=_frozen_copy(table.allocatable[:count]),
             unschedulable=_frozen_copy(table.unschedulable[:count]),
             labels=self._labels,
@@ -323,12 +327,12 @@ class ClusterState:
             images=self._images,
         )
 
-    def _placed_pods(self) -> PlacedPods:
-        by_row = tuple(self._pods_by_row)
-        self._pod_table.follow(self._changed_rows, by_row)
+    def _placed_pods(self, count: int) -> PlacedPods:
+        changed, by_row, ports_by_row = self._by_row.freeze(count)
+        self._pod_table.follow(changed, by_row)
         return PlacedPods(
             by_row=by_row,
-            ports_by_row=self._ports_by_row,
+            ports_by_row=ports_by_row,
             have_rules=self._rule_pods > 0,
             label_keys_read=self._keys,
             namespaces=self._namespaces,
@@ -336,25 +340,6 @@ class ClusterState:
             columns=self._pod_table.freeze() if self._pod_table.active else None,
             volumes=self.volumes.freeze(),
         )
-
-    def _refresh_pods(self, count: int) -> None:
-        """Rebuild the pod and port lists of the rows touched since the last snapshot; note what changed."""
-        self._changed_rows = []
-        self._pods_by_row.extend([()] * (count - len(self._pods_by_row)))
-        ports_by_row = self._ports_by_row
-        for row in sorted(self._dirty_rows):
-            records = self._records_on(row)
-            before, now = self._pods_by_row[row], tuple(record.pod for record in records)
-            self._pods_by_row[row] = now
-            self._changed_rows.append((row, before, now))
-            ports = tuple(port for record in records for port in record.ports)
-            if ports or row in ports_by_row:
-                if ports_by_row is self._ports_by_row:
-                    ports_by_row = dict(ports_by_row)  # a snapshot may hold the old one
-                ports_by_row.pop(row, None)
-                if ports:
-                    ports_by_row[row] = ports
-        self._ports_by_row = ports_by_row
 
     # ── room ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -368,6 +353,7 @@ class ClusterState:
         if row is not None:
             request = self.table.axis.row(record.amounts)
             self.table.requested[row] = add_saturating(self.table.requested[row], request)
+            self._by_row.add(row, record.pod, record.ports)
             self._dirty_rows.add(row)
 
     def _release(self, key: PodKey, record: _Record) -> None:
@@ -388,14 +374,20 @@ class ClusterState:
             self._recount(row)
         else:
             requested -= self.table.axis.row(record.amounts)
+            self._by_row.remove(row, record.pod)
+            if record.ports:
+                self._by_row.take_ports(row, (port for other in here.values() for port in other.ports))
             self._dirty_rows.add(row)
 
     def _recount(self, row: int) -> None:
         """Add the row up from its pods."""
         total = self.table.axis.row({})
-        for record in self._records_on(row):
+        records = self._records_on(row)
+        for record in records:
             total = add_saturating(total, self.table.axis.row(record.amounts))
         self.table.requested[row] = total
+        ports = tuple(port for record in records for port in record.ports)
+        self._by_row.reset(row, tuple(record.pod for record in records), ports)
         self._dirty_rows.add(row)
 
     def _records_on(self, row: int) -> list[_Record]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from muster.api.core import Node, Taint
-from muster.base.arrays import Bool, Int32, Int64
+from muster.base.arrays import Bool, Int32, Int64, pick
 
 NO_VALUE = -1
 
@@ -24,10 +24,10 @@ class LabelColumn(NamedTuple):
     ids: Int32
     values: tuple[str, ...]
 
-    def mask(self, matching: Bool, *, missing: bool) -> Bool:
-        """[N] spread an answer per value [len(values)] to the rows; `missing` is the answer for NO_VALUE."""
+    def mask(self, matching: Bool, rows: Int32, *, missing: bool) -> Bool:
+        """[K] spread an answer per value [len(values)] to these rows; `missing` is the one for NO_VALUE."""
         answers = np.append(matching, missing)  # index NO_VALUE is the last cell
-        spread: Bool = answers[self.ids]
+        spread: Bool = answers[pick(self.ids, rows)]
         return spread
 
     def totals(self, amounts: Int64) -> Int64:

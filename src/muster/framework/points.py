@@ -147,7 +147,12 @@ class PlacementScore(Protocol):
 
 @runtime_checkable
 class Filter(Protocol):
-    """Which nodes could take a member."""
+    """Which nodes could take a member.
+
+    A filter, capacity or score that has `judges_row_alone` True says that its answers for a row depend on the
+    pod's shape and on that row alone (node, pods, room), not on other rows: they are remembered and asked
+    for again only when the row changes.  Without the attribute it is asked at every decision.
+    """
 
     name: ClassVar[str]
 

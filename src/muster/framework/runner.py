@@ -5,8 +5,7 @@ from outside: the real one in the runtime, one that always says zero in the simu
 `scheduling/cycle.py`, which asks.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,8 +17,10 @@ from muster.api.core import Node, Pod
 from muster.base.arrays import Bool, Float64, Int32, Int64
 from muster.base.errors import ConfigError, PluginError
 from muster.cluster.snapshot import Snapshot
+from muster.framework.blame import blamed
 from muster.framework.events import ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.groups import Group, PodKey, Subgroup, UnsupportedField
+from muster.framework.judge import NodeJudge
 from muster.framework.points import (
     ANY_ROW,
     Capacity,
@@ -46,7 +47,9 @@ from muster.framework.ports import Prepare
 from muster.framework.status import Status, Verdict
 from muster.placement.assignment import fill
 from muster.placement.domains import Placements, intersect, one_placement
+from muster.placement.memory import Judgment
 from muster.placement.packing import Packing, combine, no_rule
+from muster.placement.shapes import ShapeKey
 from muster.placement.steering import Steer
 
 Stopwatch = Callable[[], float]
@@ -118,10 +121,17 @@ class Runner:
         self._pre_enqueue = _serving(PreEnqueue, everything)  # type: ignore[type-abstract]
         self._member_checks = _serving(MemberCheck, everything)  # type: ignore[type-abstract]
         self.filters = tuple(_serving(Filter, everything))  # type: ignore[type-abstract]
-        self._capacities = _serving(Capacity, everything)  # type: ignore[type-abstract]
-        self._scores = [
-            (weighted.plugin, weighted.weight) for weighted in plugins if isinstance(weighted.plugin, Score)
-        ]
+        self._judge = NodeJudge(
+            self.filters,
+            _serving(Capacity, everything),  # type: ignore[type-abstract]
+            [
+                (weighted.plugin, weighted.weight)
+                for weighted in plugins
+                if isinstance(weighted.plugin, Score)
+            ],
+        )
+        node_wise = (*self.filters, *(plugin for plugin, _ in self._judge.scores))
+        self._reads_metadata = any(getattr(plugin, "reads_metadata", True) for plugin in node_wise)
         self._steer: Steer | None = None
         self._heeds_labels = any(getattr(plugin, "reads_selected_labels", False) for plugin in everything)
         self._feasible = _serving(PlacementFeasible, everything)  # type: ignore[type-abstract]
@@ -141,7 +151,7 @@ class Runner:
     def sort_key(self, entity: Entity) -> tuple[float, ...]:
         """Where in the active queue the entity stands; by priority and turn should the plugin raise."""
         try:
-            with _blamed(self._queue_sort.name, "sort_key", entity.name):
+            with blamed(self._queue_sort.name, "sort_key", entity.name):
                 return self._queue_sort.sort_key(entity)
         except PluginError:
             return (-entity.priority, entity.queued_s, entity.sequence)
@@ -161,7 +171,7 @@ class Runner:
     ) -> Status:
         """The first verdict that holds the entity back, else success."""
         for plugin in self._pre_enqueue:
-            with _blamed(plugin.name, "pre_enqueue", entity):
+            with blamed(plugin.name, "pre_enqueue", entity):
                 status = plugin.pre_enqueue(group, waiting=waiting, placed=placed, children=children)
             if not status.ok:
                 return replace(status, plugin=plugin.name)
@@ -171,7 +181,7 @@ class Runner:
         """What the pod asks for that is not built, with the plugin that says so."""
         found = []
         for plugin in self._member_checks:
-            with _blamed(plugin.name, "unsupported", pod.metadata.name):
+            with blamed(plugin.name, "unsupported", pod.metadata.name):
                 found += [(plugin.name, field) for field in plugin.unsupported(pod)]
         return tuple(found)
 
@@ -179,7 +189,7 @@ class Runner:
         """The most severe verdict of all plugins on a group so far."""
         worst = Status.success()
         for plugin in self._feasible:
-            with _blamed(plugin.name, "placement_feasible", str(group.key)):
+            with blamed(plugin.name, "placement_feasible", str(group.key)):
                 status = plugin.placement_feasible(group, assigned=assigned, remaining=remaining)
             if _SEVERITY[status.verdict] > _SEVERITY[worst.verdict]:
                 worst = replace(status, plugin=plugin.name)
@@ -194,7 +204,7 @@ class Runner:
         """
         found = one_placement(rows)
         for plugin in self._generators:
-            with _blamed(plugin.name, "placements", str(group.key)):
+            with blamed(plugin.name, "placements", str(group.key)):
                 answer = plugin.placements(group, snapshot, rows, pinned=pinned)
             if isinstance(answer, Status):
                 return replace(answer, plugin=plugin.name)
@@ -210,7 +220,7 @@ class Runner:
         """Weighted sum of all scores of the placements, higher is better.  Shapes: returns [D]."""
         total = np.zeros(totals.member_count.shape, dtype=np.float64)
         for plugin, weight in self._placement_scores:
-            with _blamed(plugin.name, "score_placements", str(group.key)):
+            with blamed(plugin.name, "score_placements", str(group.key)):
                 total += weight * plugin.score_placements(group, totals)
         return total
 
@@ -219,7 +229,7 @@ class Runner:
         feasible = np.ones(rows.shape, dtype=np.bool_)
         reasons: list[NamedReason] = []
         for plugin in self.filters:
-            with _blamed(plugin.name, "filter", pod.metadata.name):
+            with blamed(plugin.name, "filter", pod.metadata.name):
                 verdict = plugin.filter(pod, snapshot, rows)
                 feasible &= verdict.feasible
             reasons += [NamedReason(plugin.name, reason) for reason in verdict.reasons]
@@ -229,7 +239,7 @@ class Runner:
         """What this filter's reason `text` is about on this row; "" if the plugin does not show it."""
         for each in self.filters:
             if each.name == plugin and isinstance(each, Example):
-                with _blamed(plugin, "example", pod.metadata.name):
+                with blamed(plugin, "example", pod.metadata.name):
                     return each.example(pod, snapshot, row, text)
         return ""
 
@@ -237,7 +247,7 @@ class Runner:
         """Rows to judge again for `pod` after `placed` took `row`, ascending; None: all of them."""
         changed: set[int] = set()
         for plugin in self.filters:
-            with _blamed(plugin.name, "rows_changed", pod.metadata.name):
+            with blamed(plugin.name, "rows_changed", pod.metadata.name):
                 rows = plugin.rows_changed(placed, row, pod, snapshot)
             if rows is None:
                 return None
@@ -247,17 +257,30 @@ class Runner:
     def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64 | None:
         """Copies of `pod` per row by every plugin that counts [K]; None when no plugin does."""
         least: Int64 | None = None
-        for plugin in self._capacities:
-            with _blamed(plugin.name, "capacity", pod.metadata.name):
+        for plugin in self._judge.capacities:
+            with blamed(plugin.name, "capacity", pod.metadata.name):
                 count = plugin.capacity(pod, snapshot, rows)
                 least = count if least is None else np.minimum(least, count)
         return least
+
+    def judge(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Judgment:
+        """What filters, capacities and weighted scores say of these rows, asked now.  Shapes: [K]."""
+        return self._judge.judge(pod, snapshot, rows)
+
+    def recall(self, pod: Pod, shape: ShapeKey, snapshot: Snapshot, rows: Int32) -> Judgment:
+        """The same, by memory where nothing has changed; `shape` is the pod's, the caller may write it.
+
+        One that is steered lives for one search: it has nothing to remember.
+        """
+        if self._steer is not None:
+            return self._judge.judge(pod, snapshot, rows)
+        return self._judge.recall(pod, shape, snapshot, rows)
 
     def post_filter(self, preemptor: Preemptor) -> Rescue | None:
         """What the first plugin that succeeds (or sees no way) says, else the last; None: no plugin."""
         rescue: Rescue | None = None
         for plugin in self._post_filters:
-            with _blamed(plugin.name, "post_filter", preemptor.kind):
+            with blamed(plugin.name, "post_filter", preemptor.kind):
                 answer = plugin.post_filter(preemptor)
             rescue = replace(answer, status=replace(answer.status, plugin=plugin.name))
             if rescue.status.verdict is not Verdict.UNSCHEDULABLE:
@@ -270,7 +293,7 @@ class Runner:
         """What members of one decision need to have written before they are bound, by all plugins."""
         writes: dict[PodKey, tuple[Prepare, ...]] = {}
         for plugin in self._pre_binds:
-            with _blamed(plugin.name, "prepare", placed[0][0].metadata.name if placed else ""):
+            with blamed(plugin.name, "prepare", placed[0][0].metadata.name if placed else ""):
                 for key, found in plugin.prepare(placed, snapshot).items():
                     writes[key] = writes.get(key, ()) + found
         return writes
@@ -279,7 +302,7 @@ class Runner:
         """The first plugin's answer that is not success, the most severe first."""
         worst = Status.success()
         for plugin in self._pre_binds:
-            with _blamed(plugin.name, "is_ready", pod.metadata.name):
+            with blamed(plugin.name, "is_ready", pod.metadata.name):
                 status = plugin.is_ready(pod, node, snapshot)
             if _SEVERITY[status.verdict] > _SEVERITY[worst.verdict]:
                 worst = replace(status, plugin=plugin.name)
@@ -304,7 +327,7 @@ class Runner:
     def steered(self, steer: Steer) -> "Runner":
         """The same filters, with this way of scoring alone."""
         steered = copy(self)
-        steered._scores = [(steer, 1.0)]
+        steered._judge = NodeJudge(self.filters, self._judge.capacities, [(steer, 1.0)])
         steered._steer = steer
         return steered
 
@@ -317,7 +340,7 @@ class Runner:
         for plugin in self.filters:
             if plugin.name in counting or getattr(plugin, "reads_pods", True) is False:
                 continue
-            with _blamed(plugin.name, "rows_changed", pod.metadata.name):
+            with blamed(plugin.name, "rows_changed", pod.metadata.name):
                 for other in others:
                     changed = plugin.rows_changed(other, ANY_ROW, pod, snapshot)
                     if changed is None or changed.size:
@@ -327,8 +350,7 @@ class Runner:
     @property
     def reads_metadata(self) -> bool:
         """Whether some node-wise plugin looks at labels or annotations: then they are part of a shape."""
-        node_wise = (*self.filters, *(plugin for plugin, _ in self._scores))
-        return any(getattr(plugin, "reads_metadata", True) for plugin in node_wise)
+        return self._reads_metadata
 
     def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> tuple[Packing, bool]:
         """What all filters say of which of these shapes may share a node, and whether that is all they say.
@@ -347,7 +369,7 @@ class Runner:
     @staticmethod
     def _packing_of(plugin: Filter, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
         """The rule of one filter; None when it cannot be stated."""
-        with _blamed(plugin.name, "packing", pods[0].metadata.name):
+        with blamed(plugin.name, "packing", pods[0].metadata.name):
             if isinstance(plugin, PackingRule):
                 return plugin.packing(pods, snapshot, rows)
             changes = (plugin.rows_changed(placed, ANY_ROW, pod, snapshot) for placed in pods for pod in pods)
@@ -372,7 +394,7 @@ class Runner:
                 rows.size and self._changes_with_placing(plugin, pod, snapshot)
             ):
                 continue
-            with _blamed(plugin.name, "filter", pod.metadata.name):
+            with blamed(plugin.name, "filter", pod.metadata.name):
                 usable[rows] &= plugin.filter(pod, snapshot, rows).feasible
         return usable
 
@@ -392,23 +414,23 @@ class Runner:
         rows = snapshot.live_rows()
         for plugin in self.filters:
             if not getattr(plugin, "reads_pods", True):
-                with _blamed(plugin.name, "filter", pod.metadata.name):
+                with blamed(plugin.name, "filter", pod.metadata.name):
                     usable[rows] &= plugin.filter(pod, snapshot, rows).feasible
         return usable
 
     @property
     def counting(self) -> frozenset[str]:
         """Names of the plugins that refuse for want of room: those that count copies."""
-        return frozenset(plugin.name for plugin in self._capacities)
+        return frozenset(plugin.name for plugin in self._judge.capacities)
 
     def can_count(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> bool:
         """Whether copies of `pod` may be placed by counting.
 
         True when a plugin counts and no filter that does not count changes its mind after a copy is placed.
         """
-        if not self._capacities or not rows.size:
+        counting = {plugin.name for plugin in self._judge.capacities}
+        if not counting or not rows.size:
             return False
-        counting = {plugin.name for plugin in self._capacities}
         return not any(
             plugin.name not in counting and self._changes_with_placing(plugin, pod, snapshot)
             for plugin in self.filters
@@ -417,17 +439,9 @@ class Runner:
     @staticmethod
     def _changes_with_placing(plugin: Filter, pod: Pod, snapshot: Snapshot) -> bool:
         """Whether the filter may answer otherwise for `pod` once a copy of it is on some row."""
-        with _blamed(plugin.name, "rows_changed", pod.metadata.name):
+        with blamed(plugin.name, "rows_changed", pod.metadata.name):
             changed = plugin.rows_changed(pod, ANY_ROW, pod, snapshot)
         return changed is None or changed.size > 0
-
-    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
-        """Weighted sum of all scores, higher is better.  Shapes: [K] → [K]."""
-        total = np.zeros(rows.shape, dtype=np.float64)
-        for plugin, weight in self._scores:
-            with _blamed(plugin.name, "score", pod.metadata.name):
-                total += weight * plugin.score(pod, snapshot, rows)
-        return total
 
 
 def _guarded(plugin: str, rule: HintRule) -> HintRule:
@@ -438,7 +452,7 @@ def _guarded(plugin: str, rule: HintRule) -> HintRule:
 
     def ask(rejected: Rejected, event: ClusterEvent) -> Hint:
         try:
-            with _blamed(plugin, "hint_rules", str(rejected.key or "")):
+            with blamed(plugin, "hint_rules", str(rejected.key or "")):
                 return helps(rejected, event)
         except PluginError:
             return Hint.QUEUE
@@ -448,14 +462,3 @@ def _guarded(plugin: str, rule: HintRule) -> HintRule:
 
 def _serving(point: type[Point], plugins: Sequence[object]) -> list[Point]:
     return [plugin for plugin in plugins if isinstance(plugin, point)]
-
-
-@contextmanager
-def _blamed(plugin: str, point: str, entity: str) -> Iterator[None]:
-    """Turn whatever a plugin raises into a PluginError: third parties' code may raise anything."""
-    try:
-        yield
-    except PluginError:
-        raise
-    except Exception as error:
-        raise PluginError(plugin=plugin, point=point, entity=entity, error=error) from error

@@ -14,33 +14,27 @@ from typing import Protocol
 import numpy as np
 
 from muster.api.core import Pod
-from muster.base.arrays import Bool, Float64, Int32, Int64
+from muster.base.arrays import Float64, Int32, Int64
 from muster.cluster.snapshot import Snapshot
+from muster.placement.memory import Judgment
 from muster.placement.scoring import best_first, find_best
 from muster.placement.shapes import ShapeKey
 
 UNPLACED = -1
 
 
-class Judged(Protocol):
-    """What all filters together say of some rows."""
-
-    @property
-    def feasible(self) -> Bool:
-        """[K] rows that every filter allows."""
-        ...
-
-
 class Judge(Protocol):
     """The node-wise plugins of a profile as one; the meanings are those of `framework/points.py`."""
 
-    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Judged: ...
+    def recall(self, pod: Pod, shape: ShapeKey, snapshot: Snapshot, rows: Int32) -> Judgment:
+        """What `judge` says of these rows, by memory where nothing has changed; the caller may write it."""
+        ...
 
-    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64: ...
+    def judge(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Judgment:
+        """Mask, score and copies of these rows.  Shapes: [K]."""
+        ...
 
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None: ...
-
-    def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64 | None: ...
 
     def lay(
         self, pod: Pod, snapshot: Snapshot, rows: Int32, fits: Int64, score: Float64, count: int
@@ -50,13 +44,12 @@ class Judge(Protocol):
 
 
 class _Shape:
-    """What is known of one shape: mask and score per row, and the assignments not yet looked at."""
+    """What is known of one shape, by row of the placement, and the assignments not yet looked at."""
 
-    __slots__ = ("feasible", "news", "score")
+    __slots__ = ("judgment", "news")
 
-    def __init__(self, feasible: Bool, score: Float64) -> None:
-        self.feasible = feasible
-        self.score = score
+    def __init__(self, judgment: Judgment) -> None:
+        self.judgment = judgment
         self.news: list[tuple[Pod, int]] = []
 
 
@@ -85,39 +78,27 @@ class Assigner:
     def assign_alike(self, pods: Sequence[Pod], shape: ShapeKey) -> Int32:
         """Place members of one shape by counting: the best row is filled first, then the next best.
 
-        Only for profiles in which every filter that changes with assignments can count capacity.
+        Only where every filter that changes with assignments counts copies.
         Returns  [P] a row each; UNPLACED at the end for those that found no room.
         """
         known = self._known(pods[0], shape)
-        fits = self._judge.capacity(pods[0], self.fork, self._rows)
-        if fits is None:
-            return np.array([_or_unplaced(self.assign_one(pod, shape)) for pod in pods], dtype=np.int32)
-        fits = np.where(known.feasible, fits, 0)
-        chosen = self._rows[self._judge.lay(pods[0], self.fork, self._rows, fits, known.score, len(pods))]
+        fits, score = known.fits, known.score
+        chosen = self._rows[self._judge.lay(pods[0], self.fork, self._rows, fits, score, len(pods))]
         placed = tuple(pods[: len(chosen)])
         self.fork.place_many(placed, chosen)
-        self._tell(pods[0], np.unique(chosen).tolist())
+        self._tell(pods[0], list(dict.fromkeys(chosen.tolist())))
         rows = np.full(len(pods), UNPLACED, dtype=np.int32)
         rows[: len(chosen)] = chosen
         return rows
 
-    def _known(self, pod: Pod, shape: ShapeKey) -> _Shape:
+    def _known(self, pod: Pod, shape: ShapeKey) -> Judgment:
         known = self._shapes.get(shape)
         if known is None:
-            known = self._shapes[shape] = _Shape(*self._ask(pod, self._rows))
+            known = _Shape(self._judge.recall(pod, shape, self.fork, self._rows))
+            self._shapes[shape] = known
         elif known.news:
             self._catch_up(known, pod)
-        return known
-
-    def _ask(self, pod: Pod, rows: Int32) -> tuple[Bool, Float64]:
-        """Mask and score of these rows; rows that are not feasible are not scored."""
-        feasible = self._judge.filter(pod, self.fork, rows).feasible
-        score = np.zeros(len(rows), dtype=np.float64)
-        if feasible.all():  # the common case: a mask costs 60 µs for 5,000 rows
-            score[:] = self._judge.score(pod, self.fork, rows)
-        elif feasible.any():
-            score[feasible] = self._judge.score(pod, self.fork, rows[feasible])
-        return feasible, score
+        return known.judgment
 
     def _catch_up(self, known: _Shape, pod: Pod) -> None:
         """Judge again what the assignments since the last time could have changed, in one go."""
@@ -126,12 +107,12 @@ class Assigner:
         for placed, row in news:
             rows = self._judge.rows_changed(placed, row, pod, self.fork)
             if rows is None:
-                known.feasible, known.score = self._ask(pod, self._rows)
+                known.judgment = self._judge.judge(pod, self.fork, self._rows)
                 return
             changed.update(rows.tolist(), (row,))
         indices = np.flatnonzero(np.isin(self._rows, sorted(changed)))
         if indices.size:
-            known.feasible[indices], known.score[indices] = self._ask(pod, self._rows[indices])
+            known.judgment.put(indices, self._judge.judge(pod, self.fork, self._rows[indices]))
 
     def _find_index(self, row: int) -> int | None:
         """Where this row stands among the rows of the placement."""
@@ -167,10 +148,20 @@ def fill(fits: Int64, score: Float64, count: int) -> Int64:
 
     Shapes   fits, score [K]; returns [≤ count] an index into them per member; fewer if there is no more room.
     """
-    best = int(np.argmax(score)) if len(score) else 0
-    if len(score) and fits[best] >= count:  # most gangs are small: no sorting, 0.15 ms for 5,000 rows
-        return np.full(count, best, dtype=np.int64)
-    order = best_first(score)
+    roomy = np.flatnonzero(fits)
+    if not roomy.size:
+        return roomy
+    scores = score[roomy]
+    best = int(np.argmax(scores))
+    if fits[roomy[best]] >= count:  # most gangs are small: no sorting, 0.15 ms for 5,000 rows
+        return np.full(count, roomy[best], dtype=np.int64)
+    if (
+        roomy.size > count
+    ):  # no more rows than members can be needed: the best so many, and who equals the last
+        least = np.partition(scores, -count)[-count]
+        roomy = roomy[scores >= least]
+        scores = score[roomy]
+    order = roomy[best_first(scores)]
     take = np.minimum(fits[order], count)
     take = np.minimum(take, np.maximum(count - (np.cumsum(take) - take), 0))
     return np.repeat(order, take)

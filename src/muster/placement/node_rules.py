@@ -2,7 +2,7 @@
 
 In come a pod and a snapshot, out go masks; each distinct value of a label, and each distinct list of taints,
 is judged once.  Several plugins ask: one refuses by these rules, another counts only such nodes.
-Axis: N node rows.
+Axes: N node rows, K rows asked for.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,22 +11,22 @@ import numpy as np
 
 from muster.api.core import LabelSelectorRequirement, NodeAffinity, NodeSelectorTerm, Pod
 from muster.api.selectors import find_untolerated, matches_name_field, matches_requirement
-from muster.base.arrays import Bool
+from muster.base.arrays import Bool, Int32
 from muster.cluster.snapshot import Snapshot
 
 HARD_EFFECTS = ("NoSchedule", "NoExecute")
 
 
-def meets_node_rules(pod: Pod, snapshot: Snapshot) -> Bool:
-    """[N] rows that meet the node selector and one term of the required node affinity."""
-    mask = np.ones(len(snapshot.node_names), dtype=np.bool_)
+def meets_node_rules(pod: Pod, snapshot: Snapshot, rows: Int32) -> Bool:
+    """[K] which rows meet the node selector and one term of the required node affinity."""
+    mask = np.ones(len(rows), dtype=np.bool_)
     for requirement in selector_requirements(pod):
-        mask &= _requirement_mask(requirement, snapshot)
+        mask &= _requirement_mask(requirement, snapshot, rows)
     terms = required_terms(pod)
     if terms is not None:
         any_term = np.zeros_like(mask)
         for term in terms:
-            any_term |= term_mask(term, snapshot)
+            any_term |= term_mask(term, snapshot, rows)
         mask &= any_term
     return mask
 
@@ -58,18 +58,19 @@ def selector_requirements(pod: Pod) -> Iterable[LabelSelectorRequirement]:
         yield LabelSelectorRequirement(key=key, operator="In", values=[value])
 
 
-def term_mask(term: NodeSelectorTerm, snapshot: Snapshot) -> Bool:
-    """[N] which rows meet every expression and field of the term; none if it is empty."""
+def term_mask(term: NodeSelectorTerm, snapshot: Snapshot, rows: Int32) -> Bool:
+    """[K] which rows meet every expression and field of the term; none if it is empty."""
     expressions, fields = term.match_expressions or (), term.match_fields or ()
-    mask = np.full(len(snapshot.node_names), bool(expressions or fields), dtype=np.bool_)
+    mask = np.full(len(rows), bool(expressions or fields), dtype=np.bool_)
     for requirement in expressions:
-        mask &= _requirement_mask(requirement, snapshot)
+        mask &= _requirement_mask(requirement, snapshot, rows)
     for field in fields:
-        mask &= np.array([matches_name_field(field, name) for name in snapshot.node_names], dtype=np.bool_)
+        names = snapshot.node_names
+        mask &= np.array([matches_name_field(field, names[row]) for row in rows.tolist()], dtype=np.bool_)
     return mask
 
 
-def _requirement_mask(requirement: LabelSelectorRequirement, snapshot: Snapshot) -> Bool:
+def _requirement_mask(requirement: LabelSelectorRequirement, snapshot: Snapshot, rows: Int32) -> Bool:
     column = snapshot.labels.column(requirement.key)
     matching = np.array([matches_requirement(requirement, value) for value in column.values], dtype=np.bool_)
-    return column.mask(matching, missing=matches_requirement(requirement, None))
+    return column.mask(matching, rows, missing=matches_requirement(requirement, None))

@@ -11,10 +11,9 @@ import numpy as np
 from msgspec import Struct
 
 from muster.api.core import Pod
-from muster.base.arrays import Int32, Int64
+from muster.base.arrays import Bool, Int32, Int64
 from muster.cluster.budgets import Budget
 from muster.cluster.snapshot import Snapshot
-from muster.placement.assignment import Judged
 
 Seats = Sequence[tuple[Pod, int]]  # pods of the preemptor with their rows, in the order they were taken in
 NOBODY = -(2**63)
@@ -120,6 +119,15 @@ def split_by_budgets(
             left[index] -= charged
         unprotected.append(unit)
     return tuple(reversed(protected)), tuple(reversed(unprotected))
+
+
+class Judged(Protocol):
+    """What all filters together say of some rows."""
+
+    @property
+    def feasible(self) -> Bool:
+        """[K] rows that every filter allows."""
+        ...
 
 
 class Judge(Protocol):

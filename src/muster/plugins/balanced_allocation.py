@@ -18,12 +18,12 @@ class NodeResourcesBalancedAllocation:
 
     name: ClassVar[str] = "NodeResourcesBalancedAllocation"
     reads_metadata: ClassVar[bool] = False
+    judges_row_alone: ClassVar[bool] = True
 
     def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
-        request = snapshot.request_of(pod)
-        request[snapshot.axis.column_of(PODS)] = 0
-        columns = np.flatnonzero(request)
-        if columns.size < 2:
+        request, pods = snapshot.request_of(pod), snapshot.axis.column_of(PODS)
+        columns = [column for column in np.flatnonzero(request).tolist() if column != pods]
+        if len(columns) < 2:
             return np.full(len(rows), 100.0)
         allocatable = pick(snapshot.allocatable, rows)[:, columns].astype(np.float64)
         taken = pick(snapshot.requested, rows)[:, columns].astype(np.float64) + request[columns]

@@ -27,10 +27,11 @@ class NodeAffinity:
 
     name: ClassVar[str] = "NodeAffinity"
     reads_metadata: ClassVar[bool] = False
+    judges_row_alone: ClassVar[bool] = True
     reads_pods: ClassVar[bool] = False
 
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
-        feasible = meets_node_rules(pod, snapshot)[rows]
+        feasible = meets_node_rules(pod, snapshot, rows)
         if feasible.all():
             return NodeVerdict(feasible)
         text = "node(s) didn't match Pod's node affinity/selector"
@@ -51,7 +52,7 @@ class NodeAffinity:
         for entry in (affinity.preferred or ()) if affinity is not None else ():
             if entry.preference is not None and entry.weight > 0:
                 total += entry.weight
-                earned += entry.weight * term_mask(entry.preference, snapshot)[rows]
+                earned += entry.weight * term_mask(entry.preference, snapshot, rows)
         return 100.0 * earned / total if total else earned
 
     def hint_rules(self) -> tuple[HintRule, ...]:

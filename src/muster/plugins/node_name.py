@@ -16,6 +16,7 @@ class NodeName:
 
     name: ClassVar[str] = "NodeName"
     reads_metadata: ClassVar[bool] = False
+    judges_row_alone: ClassVar[bool] = True
     reads_pods: ClassVar[bool] = False
 
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:

@@ -23,9 +23,10 @@ class NodePorts:
 
     name: ClassVar[str] = "NodePorts"
     reads_metadata: ClassVar[bool] = False
+    judges_row_alone: ClassVar[bool] = True
 
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
-        rejected = _taken(host_ports(pod), snapshot)[rows]
+        rejected = _taken(host_ports(pod), snapshot, rows)
         if not rejected.any():
             return NodeVerdict(~rejected)
         text = "node(s) didn't have free ports for the requested pod ports"
@@ -44,13 +45,13 @@ class NodePorts:
 
     def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64:
         wanted = host_ports(pod)
-        free = ~_taken(wanted, snapshot)[rows]
+        free = ~_taken(wanted, snapshot, rows)
         return np.where(free, 1 if wanted else UNLIMITED, 0).astype(np.int64)
 
     def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
         wanted = [host_ports(pod) for pod in pods]
         conflict = np.array([[_collide(one, other) for other in wanted] for one in wanted], dtype=np.bool_)
-        feasible = np.array([~_taken(ports, snapshot)[rows] for ports in wanted])
+        feasible = np.array([~_taken(ports, snapshot, rows) for ports in wanted])
         return replace(no_rule(len(pods), len(rows)), conflict=conflict, feasible=feasible)
 
     def hint_rules(self) -> tuple[HintRule, ...]:
@@ -61,13 +62,12 @@ class NodePorts:
         )
 
 
-def _taken(wanted: tuple[HostPort, ...], snapshot: Snapshot) -> Bool:
-    """[N] where one of the wanted ports is in use."""
-    taken = np.zeros(len(snapshot.node_names), dtype=np.bool_)
-    if wanted:
-        for row in snapshot.rows_with_host_ports():
-            taken[row] = _collide(wanted, snapshot.host_ports_on(row))
-    return taken
+def _taken(wanted: tuple[HostPort, ...], snapshot: Snapshot, rows: Int32) -> Bool:
+    """[K] where one of the wanted ports is in use."""
+    if not wanted:
+        return np.zeros(len(rows), dtype=np.bool_)
+    taken = [row for row in snapshot.rows_with_host_ports() if _collide(wanted, snapshot.host_ports_on(row))]
+    return np.isin(rows, taken)
 
 
 def _collide(some: Iterable[HostPort], others: tuple[HostPort, ...]) -> bool:

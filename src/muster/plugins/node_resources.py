@@ -32,6 +32,7 @@ class NodeResourcesFit:
 
     name: ClassVar[str] = "NodeResourcesFit"
     reads_metadata: ClassVar[bool] = False
+    judges_row_alone: ClassVar[bool] = True
 
     def __init__(self, *, strategy: Strategy = "most-allocated") -> None:
         if strategy not in ("most-allocated", "least-allocated"):
@@ -89,7 +90,7 @@ class NodeResourcesFit:
         free = np.empty((len(rows), len(columns)), dtype=np.int64, order="F")
         for index, column in enumerate(columns):
             taken = pick(snapshot.requested[:, column], rows)
-            free[:, index] = pick(snapshot.allocatable[:, column], rows) - taken
+            np.subtract(pick(snapshot.allocatable[:, column], rows), taken, out=free[:, index])
         return members_per_node(free, request[columns], feasible)
 
     def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:

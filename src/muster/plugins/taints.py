@@ -19,6 +19,7 @@ class TaintToleration:
 
     name: ClassVar[str] = "TaintToleration"
     reads_metadata: ClassVar[bool] = False
+    judges_row_alone: ClassVar[bool] = True
     reads_pods: ClassVar[bool] = False
 
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:

@@ -184,7 +184,7 @@ def _spread(
     """Node affinity is honoured unless the constraint says otherwise, taints only if it says so."""
     counted = labelled
     if constraint.node_affinity_policy != "Ignore":
-        counted = counted & meets_node_rules(pod, snapshot)
+        counted = counted & meets_node_rules(pod, snapshot, np.arange(counted.size, dtype=np.int32))
     if constraint.node_taints_policy == "Honor":
         counted = counted & tolerates_hard_taints(pod, snapshot)
     audience = _audience(pod, constraint)

@@ -16,6 +16,7 @@ from muster.cluster.snapshot import Snapshot
 from muster.framework.runner import Runner
 from muster.framework.status import Status, Verdict
 from muster.placement.assignment import UNPLACED, Assigner
+from muster.placement.memory import Judgment
 from muster.placement.shapes import ShapeKey
 from muster.scheduling.board import Board, Findings, Outcome
 from muster.scheduling.members import Cast, Member
@@ -25,20 +26,24 @@ BIAS_WEIGHT = 1e6  # more than all scores of a node together
 
 
 class Biased:
-    """The judge, but for a bias by row that weighs more than any score."""
+    """The judge, but for a bias by row that weighs more than any score.  Shapes: bias [N]."""
 
     def __init__(self, runner: Runner, bias: Float64) -> None:
         self._runner = runner
         self._bias = bias * BIAS_WEIGHT
-        self.filter = runner.filter
         self.rows_changed = runner.rows_changed
-        self.capacity = runner.capacity
         self.lay = runner.lay
 
-    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
-        """Scores with the bias on top."""
-        biased: Float64 = self._runner.score(pod, snapshot, rows) + self._bias[rows]
-        return biased
+    def judge(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Judgment:
+        """What the plugins say, the bias on top of the scores."""
+        return self._biased(self._runner.judge(pod, snapshot, rows), rows)
+
+    def recall(self, pod: Pod, shape: ShapeKey, snapshot: Snapshot, rows: Int32) -> Judgment:
+        """The same by memory."""
+        return self._biased(self._runner.recall(pod, shape, snapshot, rows), rows)
+
+    def _biased(self, judgment: Judgment, rows: Int32) -> Judgment:
+        return judgment._replace(score=judgment.score + np.where(judgment.feasible, self._bias[rows], 0.0))
 
 
 class LeafTrial:

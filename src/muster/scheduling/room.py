@@ -47,8 +47,8 @@ def find_room(waiting: Sequence[Member], snapshot: Snapshot, placements: Placeme
     holds = np.zeros(placements.count, dtype=np.int64)
     proposed = np.zeros((placements.count, len(snapshot.axis.names)), dtype=np.float64)
     is_exact = len(shapes) == 1
-    for alike in shapes.values():
-        fits, counted = _copies(alike[0], snapshot, placements, runner)
+    for shape, alike in shapes.items():
+        fits, counted = _copies(alike[0], shape, snapshot, placements, runner)
         totals = placements.totals(fits)
         holds += totals
         taken = np.minimum(totals, len(alike))
@@ -58,16 +58,20 @@ def find_room(waiting: Sequence[Member], snapshot: Snapshot, placements: Placeme
     return Room(takes, holds, is_exact, proposed)
 
 
-def _copies(member: Member, snapshot: Snapshot, placements: Placements, runner: Runner) -> tuple[Int64, bool]:
+def _copies(
+    member: Member, shape: ShapeKey, snapshot: Snapshot, placements: Placements, runner: Runner
+) -> tuple[Int64, bool]:
     """[N] copies of this member per node, and whether that is exact rather than an upper bound."""
     pod, rows = member.pod, placements.all_rows()
     copies = np.zeros(len(snapshot.live), dtype=np.int64)
     if runner.unsupported(pod):
         return copies, True
     counted = runner.can_count(pod, snapshot, rows)
-    feasible = runner.filter(pod, snapshot, rows).feasible if counted else runner.usable(pod, snapshot)[rows]
-    fits = runner.capacity(pod, snapshot, rows)
-    copies[rows] = np.where(feasible, UNLIMITED if fits is None else fits, 0)
+    if counted:
+        copies[rows] = runner.recall(pod, shape, snapshot, rows).fits
+    else:
+        fits = runner.capacity(pod, snapshot, rows)
+        copies[rows] = np.where(runner.usable(pod, snapshot)[rows], UNLIMITED if fits is None else fits, 0)
     return copies, counted
 
 

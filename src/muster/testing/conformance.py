@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from muster.api.core import Pod
 from muster.base.arrays import Int32
@@ -271,6 +272,8 @@ def _check_node_wise(plugin: Any, pod: Pod, snapshot: Snapshot) -> None:
         _check_packing(plugin, plugin, pod, snapshot, rows)
     if isinstance(plugin, Score):
         _check_score(plugin, pod, snapshot, rows)
+    if getattr(plugin, "judges_row_alone", False):
+        _check_row_alone(plugin, pod, snapshot, rows)
     _promise(np.array_equal(before, snapshot.requested), plugin, "node-wise", "writes nothing")
 
 
@@ -345,6 +348,56 @@ def _check_rows_changed(plugin: Filter, pod: Pod, snapshot: Snapshot, rows: Int3
             now = plugin.filter(pod, fork, rows).feasible
             kept = (now == feasible)[~np.isin(rows, changed)]
             _promise(bool(kept.all()), plugin, "rows_changed", "names every row whose answer changes")
+
+
+def _check_row_alone(plugin: Any, pod: Pod, snapshot: Snapshot, rows: Int32) -> None:
+    """What is on other rows, and which other nodes there are, changes nothing that is said of a row."""
+    expected = _said(plugin, pod, snapshot, rows)
+    for placed in (pod, make_pod("other", cpu=1, gpu=1, host_ports=[80], labels={"app": "other"})):
+        for index, row in enumerate(rows.tolist()):
+            fork = snapshot.fork()
+            for elsewhere in rows.tolist():
+                if elsewhere != row:
+                    fork.place(placed, elsewhere)
+            said = _said(plugin, pod, fork, rows[index : index + 1])
+            kept = all(answer[0] == before[index] for answer, before in zip(said, expected, strict=True))
+            _promise(kept, plugin, "judges_row_alone", "is true of pods on other nodes")
+    for index, row in enumerate(rows.tolist()):
+        said = _said(plugin, pod, _others_changed(snapshot, row), rows[index : index + 1])
+        kept = all(answer[0] == before[index] for answer, before in zip(said, expected, strict=True))
+        _promise(kept, plugin, "judges_row_alone", "is true of what other nodes are like")
+
+
+def _said(plugin: Any, pod: Pod, snapshot: Snapshot, rows: Int32) -> list[NDArray[Any]]:
+    """All that a node-wise plugin says of these rows."""
+    said: list[NDArray[Any]] = []
+    if isinstance(plugin, Filter):
+        said.append(plugin.filter(pod, snapshot, rows).feasible)
+    if isinstance(plugin, Capacity):
+        said.append(plugin.capacity(pod, snapshot, rows))
+    if isinstance(plugin, Score):
+        said.append(plugin.score(pod, snapshot, rows))
+    return said
+
+
+def _others_changed(snapshot: Snapshot, row: int) -> Snapshot:
+    """The same rows, all nodes but this one without labels and images, and cordoned."""
+    cluster = make_cluster()
+    for other, node in enumerate(snapshot.nodes):
+        if node is None:
+            cluster.node(f"gone-{other}")
+        elif other == row:
+            cluster.state.apply_node(node)
+        else:
+            metadata, status = replace(node.metadata, labels={}), replace(node.status, images=None)
+            spec = replace(node.spec, unschedulable=True, taints=[])
+            cluster.state.apply_node(replace(node, metadata=metadata, spec=spec, status=status))
+        for pod in snapshot.pods_on(other):
+            cluster.state.apply_pod(pod)
+    for other, node in enumerate(snapshot.nodes):
+        if node is None:
+            cluster.state.remove_node(f"gone-{other}")
+    return cluster.snapshot()
 
 
 def _check_capacity(plugin: Capacity, judge: Filter, pod: Pod, snapshot: Snapshot, rows: Int32) -> None:

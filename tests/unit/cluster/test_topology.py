@@ -18,13 +18,16 @@ def test_values_are_numbered_in_order_of_their_text() -> None:
 
 def test_an_answer_per_value_is_spread_to_the_rows() -> None:
     column = NodeLabels((make_node("a", labels={"r": "x"}), make_node("b"))).column("r")
-    assert column.mask(np.array([True]), missing=False).tolist() == [True, False]
-    assert column.mask(np.array([False]), missing=True).tolist() == [False, True]
+    rows = np.array([0, 1], dtype=np.int32)
+    assert column.mask(np.array([True]), rows, missing=False).tolist() == [True, False]
+    assert column.mask(np.array([False]), rows, missing=True).tolist() == [False, True]
+    assert column.mask(np.array([True]), rows[1:], missing=False).tolist() == [False]
 
 
 def test_a_label_nobody_has_is_missing_everywhere() -> None:
     column = NodeLabels((make_node("a"),)).column("none")
-    assert column.mask(np.array([], dtype=np.bool_), missing=True).tolist() == [True]
+    rows = np.array([0], dtype=np.int32)
+    assert column.mask(np.array([], dtype=np.bool_), rows, missing=True).tolist() == [True]
 
 
 @given(st.lists(st.one_of(st.none(), nodes()), max_size=8))

@@ -65,6 +65,13 @@ class OnlyRow:
         return np.full(len(rows), float(self.row))
 
     def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64:
+        return np.where(rows == self.row, self.row, 0).astype(np.int64)
+
+
+class Roomy(OnlyRow):
+    """Takes so many copies everywhere."""
+
+    def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64:
         return np.full(len(rows), self.row, dtype=np.int64)
 
 
@@ -116,9 +123,12 @@ def test_a_row_is_feasible_when_all_filters_say_so_and_every_reason_is_kept() ->
     ]
 
 
-def test_scores_are_added_by_weight() -> None:
-    plugins = [Weighted(PrioritySort()), Weighted(OnlyRow("A", 1), 2.0), Weighted(OnlyRow("B", 2), 0.5)]
-    assert Runner(plugins).score(POD, SNAPSHOT, ROWS).tolist() == [3.0, 3.0, 3.0]
+def test_scores_are_added_by_weight_on_feasible_rows() -> None:
+    plugins = [Weighted(PrioritySort()), Weighted(OnlyRow("A", 1), 2.0), Weighted(OnlyRow("B", 1), 0.5)]
+    judgment = Runner(plugins).judge(POD, SNAPSHOT, ROWS)
+    assert judgment.feasible.tolist() == [False, True, False]
+    assert judgment.score.tolist() == [0.0, 2.5, 0.0]
+    assert judgment.fits.tolist() == [0, 1, 0]
 
 
 def test_changed_rows_of_all_filters_are_joined() -> None:
@@ -130,7 +140,7 @@ def test_changed_rows_of_all_filters_are_joined() -> None:
 
 
 def test_the_smallest_capacity_counts() -> None:
-    counts = make_runner(OnlyRow("A", 5), OnlyRow("B", 3)).capacity(POD, SNAPSHOT, ROWS)
+    counts = make_runner(Roomy("A", 5), Roomy("B", 3)).capacity(POD, SNAPSHOT, ROWS)
     assert counts is not None
     assert counts.tolist() == [3, 3, 3]
     assert make_runner().capacity(POD, SNAPSHOT, ROWS) is None

@@ -12,7 +12,9 @@ from muster.base.arrays import Bool, Float64, Int32, Int64
 from muster.cluster.snapshot import Snapshot
 from muster.framework.points import Capacity, Filter, NodeVerdict, Score
 from muster.placement.assignment import UNPLACED, Assigner, assign_members, fill
-from muster.placement.shapes import shape_key
+from muster.placement.capacity import UNLIMITED
+from muster.placement.memory import Judgment
+from muster.placement.shapes import ShapeKey, shape_key
 from muster.plugins.node_affinity import NodeAffinity
 from muster.plugins.node_ports import NodePorts
 from muster.plugins.node_resources import NodeResourcesFit
@@ -30,7 +32,7 @@ class Answer:
 class Rules:
     """A judge made of real plugins; `forgetful` names all rows as changed, always."""
 
-    def __init__(self, *plugins: object, forgetful: bool = False, counts: bool = True) -> None:
+    def __init__(self, *plugins: object, forgetful: bool = False) -> None:
         self.plugins = plugins or (
             NodeUnschedulable(),
             TaintToleration(),
@@ -39,7 +41,6 @@ class Rules:
             NodeResourcesFit(),
         )
         self.forgetful = forgetful
-        self.counts = counts
         self.rows_asked = 0
 
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Answer:
@@ -54,6 +55,14 @@ class Rules:
                 total += plugin.score(pod, snapshot, rows)
         return total
 
+    def judge(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Judgment:
+        feasible = self.filter(pod, snapshot, rows).feasible
+        score, fits = self.score(pod, snapshot, rows), self.capacity(pod, snapshot, rows)
+        return Judgment(feasible, np.where(feasible, score, 0.0), np.where(feasible, fits, 0))
+
+    def recall(self, pod: Pod, shape: ShapeKey, snapshot: Snapshot, rows: Int32) -> Judgment:
+        return self.judge(pod, snapshot, rows)
+
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         if self.forgetful:
             return None
@@ -65,9 +74,10 @@ class Rules:
     ) -> Int64:
         return fill(fits, score, count)
 
-    def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64 | None:
+    def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64:
         counts = [p.capacity(pod, snapshot, rows) for p in self.plugins if isinstance(p, Capacity)]
-        return np.minimum.reduce(counts) if self.counts else None
+        counts = counts or [np.full(len(rows), UNLIMITED, dtype=np.int64)]
+        return np.minimum.reduce(counts)
 
 
 def run(snapshot: Snapshot, pods: Sequence[Pod], rules: Rules, *, count_alike: bool) -> list[int]:
@@ -193,11 +203,6 @@ def test_only_rows_of_the_placement_are_used() -> None:
     pods = make_gang("g", 3, cpu=1)
     rows = assign_members(pods, [shape_key(pod) for pod in pods], assigner, count_alike=True)
     assert rows.tolist() == [1, 3, UNPLACED]
-
-
-def test_without_counting_plugins_like_members_go_one_by_one() -> None:
-    snapshot = make_cluster().node(cpu=2).snapshot()
-    assert run(snapshot, make_gang("g", 3, cpu=1), Rules(counts=False), count_alike=True) == [0, 0, UNPLACED]
 
 
 def test_an_assignment_asks_again_about_its_row_alone() -> None:

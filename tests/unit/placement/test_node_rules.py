@@ -41,7 +41,7 @@ def test_masks_are_what_each_node_answers(
 ) -> None:
     snapshot: Snapshot = cluster.snapshot()
     pod = make_pod(affinity=required(*terms), node_selector=selector)
-    mask = meets_node_rules(pod, snapshot)
+    mask = meets_node_rules(pod, snapshot, np.arange(len(snapshot.live), dtype=np.int32))
     asked = required_terms(pod)
     assert asked is not None
     for row in snapshot.live_rows().tolist():
@@ -51,12 +51,13 @@ def test_masks_are_what_each_node_answers(
         selected = all(labels.get(key) == value for key, value in selector.items())
         assert mask[row] == (selected and any(matches_node_term(term, node) for term in asked))
         for term in asked:
-            assert term_mask(term, snapshot)[row] == matches_node_term(term, node)
+            one = np.array([row], dtype=np.int32)
+            assert term_mask(term, snapshot, one)[0] == matches_node_term(term, node)
 
 
 def test_without_rules_every_row_is_met() -> None:
     snapshot = make_cluster().nodes(2).snapshot()
-    assert meets_node_rules(make_pod(), snapshot).tolist() == [True, True]
+    assert meets_node_rules(make_pod(), snapshot, snapshot.live_rows()).tolist() == [True, True]
     assert node_affinity_of(make_pod()) is None
     assert required_terms(make_pod()) is None
     assert list(selector_requirements(make_pod())) == []

@@ -308,3 +308,38 @@ class Careless:
 def test_a_broken_promise_of_the_other_points_is_named(plugin: type[Any], promise: str) -> None:
     with pytest.raises(AssertionError, match=promise):
         check_plugin(plugin())
+
+
+class Neighbourly(Sound):
+    """Says that it judges a row alone, and looks at who is on the others."""
+
+    judges_row_alone: ClassVar[bool] = True
+
+    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
+        taken = sum(len(snapshot.pods_on(row)) for row in snapshot.live_rows().tolist())
+        return np.full(len(rows), min(100.0, float(taken)))
+
+
+class Comparing(Sound):
+    """Says that it judges a row alone, and looks at what the other nodes are like."""
+
+    judges_row_alone: ClassVar[bool] = True
+
+    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
+        return np.full(len(rows), float(snapshot.unschedulable.sum()))
+
+
+@pytest.mark.parametrize(
+    ("plugin", "promise"),
+    [(Neighbourly(), "pods on other nodes"), (Comparing(), "what other nodes are like")],
+)
+def test_who_says_that_it_judges_a_row_alone_must(plugin: Sound, promise: str) -> None:
+    with pytest.raises(AssertionError, match=promise):
+        check_plugin(plugin, snapshots=[CROWDED])
+
+
+def test_who_judges_a_row_alone_may_say_so() -> None:
+    class Alone(Sound):
+        judges_row_alone: ClassVar[bool] = True
+
+    check_plugin(Alone(), snapshots=[CROWDED])

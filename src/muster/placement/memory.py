@@ -1,0 +1,123 @@
+"""What was said of a shape, row by row, kept from cycle to cycle: only rows that changed are asked again.
+
+It holds for rules that judge a row by that row alone (`judges_row_alone` of a plugin).  In come a pod, its
+shape and a snapshot or a fork of it, out goes a `Judgment` of all rows.  Next: `assignment.py`, which copies
+what it needs of it.
+Axes: N node rows, K rows asked for.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from muster.api.core import Pod
+from muster.base.arrays import Bool, Float64, Int32, Int64
+from muster.cluster.axes import ResourceAxis
+from muster.cluster.snapshot import RowHistory, Snapshot
+from muster.placement.shapes import ShapeKey
+
+BYTES_MAX = 64 * 1024 * 1024
+BYTES_PER_ROW = 17  # of one shape: a bool, a float and an integer
+
+
+class Judgment(NamedTuple):
+    """What is said of some rows for one pod.
+
+    Shapes   feasible, score [K]; fits [K]: copies that the row takes, `UNLIMITED` where nobody counts.  Score
+             and fits are 0 where the row is not feasible.
+    """
+
+    feasible: Bool
+    score: Float64
+    fits: Int64
+
+    def at(self, rows: Int32) -> "Judgment":
+        """Copies of these entries, to be written by whoever asked."""
+        if len(rows) == len(self.feasible):
+            return self.copy()
+        return Judgment(self.feasible[rows], self.score[rows], self.fits[rows])
+
+    def copy(self) -> "Judgment":
+        """All entries, to be written by whoever asked."""
+        return Judgment(self.feasible.copy(), self.score.copy(), self.fits.copy())
+
+    def put(self, indices: Int32 | Int64, news: "Judgment") -> None:
+        """Write these entries.  Shapes: indices and every array of news [K]."""
+        self.feasible[indices] = news.feasible
+        self.score[indices] = news.score
+        self.fits[indices] = news.fits
+
+
+Ask = Callable[[Pod, Snapshot, Int32], Judgment]
+
+
+class _Known(NamedTuple):
+    """A judgment of all rows as they were at one moment of a line of snapshots."""
+
+    history: RowHistory
+    axis: ResourceAxis
+    judgment: Judgment
+
+
+class Memory:
+    """Judgments by shape; the one not asked for longest is forgotten first.
+
+    On 5,000 nodes a third of a 0.9 ms decision was asking about rows that were as they had been.
+    """
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._known: dict[ShapeKey, _Known] = {}
+
+    def recall(self, pod: Pod, shape: ShapeKey, snapshot: Snapshot) -> Judgment:
+        """The judgment of all rows [N], dead ones infeasible; not to be written, good until the next call."""
+        known = self._brought_up_to_date(pod, shape, snapshot.origin)
+        if not snapshot.moves:
+            return known
+        rows = np.array(sorted({move.row for move in snapshot.moves}), dtype=np.int32)
+        here = known.copy()
+        here.put(rows, self._ask(pod, snapshot, rows))
+        return here
+
+    def _brought_up_to_date(self, pod: Pod, shape: ShapeKey, origin: Snapshot) -> Judgment:
+        now = origin.history
+        known = self._known.pop(shape, None)
+        if known is None or known.history.lineage is not now.lineage or known.axis is not origin.axis:
+            known = _Known(now, origin.axis, self._ask_all(pod, origin))
+        elif known.history.moment > now.moment:  # of an older snapshot: nothing to be remembered
+            self._known[shape] = known
+            return self._ask_all(pod, origin)
+        elif known.history.moment < now.moment:
+            known = _Known(now, origin.axis, self._catch_up(pod, origin, known))
+        self._known[shape] = known  # the last one is the one asked for last
+        while len(self._known) * len(origin.live) * BYTES_PER_ROW > BYTES_MAX and len(self._known) > 1:
+            del self._known[next(iter(self._known))]
+        return known.judgment
+
+    def _ask_all(self, pod: Pod, origin: Snapshot) -> Judgment:
+        everywhere = _nowhere(len(origin.live))
+        rows = origin.live_rows()
+        everywhere.put(rows, self._ask(pod, origin, rows))
+        return everywhere
+
+    def _catch_up(self, pod: Pod, origin: Snapshot, known: _Known) -> Judgment:
+        judgment, count = known.judgment, len(origin.live)
+        if len(judgment.feasible) < count:
+            longer = _nowhere(count)
+            longer.put(np.arange(len(judgment.feasible)), judgment)
+            judgment = longer
+        changed = origin.history.changed_at > known.history.moment
+        rows = np.flatnonzero(changed & origin.live).astype(np.int32)
+        dead = np.flatnonzero(changed & ~origin.live)
+        if dead.size:
+            judgment.put(dead, _nowhere(dead.size))
+        if rows.size:
+            judgment.put(rows, self._ask(pod, origin, rows))
+        return judgment
+
+
+def _nowhere(count: int) -> Judgment:
+    return Judgment(
+        np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.float64), np.zeros(count, dtype=np.int64)
+    )

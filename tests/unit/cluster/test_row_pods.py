@@ -1,0 +1,53 @@
+"""Pods by row, changed one by one."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from muster.cluster.requests import HostPort
+from muster.cluster.row_pods import PodsByRow
+from muster.testing.builders import make_pod
+
+PORT = HostPort("TCP", "0.0.0.0", 80)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.booleans(), st.booleans()), max_size=20))
+def test_lists_are_what_came_less_what_went_whenever_they_are_frozen(
+    steps: list[tuple[int, bool, bool]],
+) -> None:
+    by_row, model, frozen = PodsByRow(), {row: [] for row in range(3)}, []
+    for row, comes, freezes in steps:
+        if comes:
+            pod = make_pod()
+            by_row.add(row, pod, ())
+            model[row].append(pod)
+        elif model[row]:
+            by_row.remove(row, model[row].pop(0))
+        if freezes:
+            frozen.append((by_row.freeze(3)[1], [tuple(pods) for pods in model.values()]))
+    frozen.append((by_row.freeze(3)[1], [tuple(pods) for pods in model.values()]))
+    assert [list(was) for was, _ in frozen] == [expected for _, expected in frozen]
+
+
+def test_what_changed_is_told_with_what_was_before() -> None:
+    by_row, first, second = PodsByRow(), make_pod("a"), make_pod("b")
+    by_row.add(1, first, ())
+    by_row.freeze(2)
+    by_row.add(1, second, ())
+    by_row.remove(1, first)
+    assert by_row.freeze(2)[0] == [(1, (first,), (second,))]
+    assert by_row.freeze(2)[0] == []
+
+
+def test_ports_that_a_snapshot_holds_do_not_change() -> None:
+    by_row = PodsByRow()
+    by_row.add(0, make_pod(), (PORT,))
+    before = by_row.freeze(1)[2]
+    by_row.take_ports(0, ())
+    assert (dict(before), dict(by_row.freeze(1)[2])) == ({0: (PORT,)}, {})
+
+
+def test_a_reset_row_has_what_it_is_given() -> None:
+    by_row, pod = PodsByRow(), make_pod()
+    by_row.add(0, make_pod("old"), (PORT,))
+    by_row.reset(0, (pod,), ())
+    assert by_row.freeze(1)[1:] == (((pod,),), {})
