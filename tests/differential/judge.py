@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from tests.differential import oracle
 from tests.differential.oracle import TooLarge, broken_rules, cheapest_victims, counts_of, find_placement
-from tests.differential.play import Outcome, Step
+from tests.differential.play import Outcome
 from tests.differential.rules import Cluster, Placed
 from tests.differential.scenario import Arrival, Scenario, priority_of
 
@@ -22,6 +22,7 @@ EXPLANATIONS = {
     "victims-after-place": "stock chooses the place first and its victims after it",
     "evicts-in-vain": "stock evicts and then has no place for whom it did it",
     "places-differ": "earlier results or ties differ, and each answer is right for its own cluster",
+    "waited-before": "what came in this step let somebody in who had waited, with one of the two only",
     "stock-waits": "stock had not yet decided within the time of the scenario",
     "surplus-by-luck": "all minimums are reached; the surplus depends on which of equal nodes came first",
     "tried-in-order": "a limit of Muster: with victims or rules about pods it tries members in order, too",
@@ -44,6 +45,12 @@ class Result(Struct, frozen=True):
     bound: dict[str, str]  # pods of this step's arrivals → node
     victims: set[str]
     settled: bool
+    late: tuple[Placed, ...] = ()  # pods of earlier arrivals that found room only now
+    evicted: frozenset[str] = frozenset()  # pods of this step's arrivals that are gone again
+
+    @property
+    def placed_nothing(self) -> bool:
+        return not self.bound and not self.late
 
     def counts(self, arrival: Arrival) -> dict[str, int]:
         return dict(counts_of(arrival, self.bound))
@@ -82,32 +89,31 @@ def judge_strangers(
 def broken(scenario: Scenario, number: int, result: Result) -> Iterator[str]:
     """What no scheduler may do, whatever the other did."""
     arrivals = scenario.steps[number]
-    for arrival in arrivals:
-        mine = {short["pod"] for short in arrival.pods}
-        others = [
-            Placed(short, result.bound[short["pod"]])
-            for other in arrivals
-            if other is not arrival
-            for short in other.pods
-            if short["pod"] in result.bound
-        ]
-        if scenario.kind == "rush":
-            yield from oracle.broken_groups(result.before, arrival, result.bound)
-        else:
-            bound = {name: node for name, node in result.bound.items() if name in mine}
-            before = result.before.with_pods(others)
-            yield from broken_rules(before, arrival, bound, result.victims)
-            yield from _needless_victims(scenario, arrival, result)
     if scenario.kind == "rush":
+        for arrival in arrivals:
+            if not any(short["pod"] in result.evicted for short in arrival.pods):
+                yield from oracle.broken_groups(result.before, arrival, result.bound)
         yield from oracle.broken_totals(result.before.without(result.victims), arrivals, result.bound)
+        return
+    (arrival,) = arrivals
+    late = [placed for placed in result.late if placed.pod["pod"] not in result.bound]
+    yield from broken_rules(result.before, arrival, result.bound, result.victims, late)
+    standing = {entry.pod["pod"]: entry.node for entry in (*result.before.placed, *late)}
+    for earlier in scenario.arrivals[:number]:
+        if any(placed.pod in earlier.pods for placed in late):
+            yield from oracle.broken_groups(result.before, earlier, standing)
+    yield from _needless_victims(scenario, number, result)
 
 
-def _needless_victims(scenario: Scenario, arrival: Arrival, result: Result) -> Iterator[str]:
-    """Victims that are not weaker, and units torn."""
+def _needless_victims(scenario: Scenario, number: int, result: Result) -> Iterator[str]:
+    """Victims that are not weaker than any who found room, and units torn."""
+    late = [placed.pod for placed in result.late]
+    earlier = [arrival for arrival in scenario.arrivals[:number] if any(pod in late for pod in arrival.pods)]
+    below = max(arrival.takes_below for arrival in (scenario.arrivals[number], *earlier))
     gone = [entry.pod for entry in result.before.placed if entry.pod["pod"] in result.victims]
-    if stronger := [pod["pod"] for pod in gone if priority_of(pod) >= arrival.takes_below]:
+    if stronger := [pod["pod"] for pod in gone if priority_of(pod) >= below]:
         yield f"evicted {stronger}, which are not weaker"
-    for _, unit in oracle.units_below(scenario, result.before, arrival.takes_below):
+    for _, unit in oracle.units_below(scenario, result.before, below):
         if len(unit) > 1 and 0 < len(unit & result.victims) < len(unit):
             yield f"of the group {sorted(unit)} only {sorted(unit & result.victims)} were evicted"
 
@@ -118,19 +124,27 @@ def _differences(
     """How the verdicts differ, each with the rule that explains it."""
     if not ours.settled:
         yield None, f"muster did not come to rest with {arrival.name}"
-    if ours.victims and not ours.bound:
+    if ours.victims and ours.placed_nothing:
         yield None, f"muster evicted {sorted(ours.victims)} and placed nothing"
-    elif theirs.victims and not theirs.bound:
+    elif theirs.victims and theirs.placed_nothing:
         yield "evicts-in-vain", f"stock evicted {sorted(theirs.victims)} and placed nothing"
         return
     if theirs.counts(arrival) != ours.counts(arrival):
         texts = [
             f"{who} bound {_show(arrival, result)}" for who, result in (("stock", theirs), ("muster", ours))
         ]
-        yield _explain_counts(scenario, arrival, theirs, ours), "; ".join(texts)
+        rule = "waited-before" if _latecomers_differ(theirs, ours) else None
+        yield rule or _explain_counts(scenario, arrival, theirs, ours), "; ".join(texts)
     elif theirs.price(scenario) != ours.price(scenario):
         text = f"stock evicted {sorted(theirs.victims)}, muster {sorted(ours.victims)}"
-        yield _explain_victims(scenario, arrival, theirs, ours), f"{arrival.name}: {text}"
+        rule = "waited-before" if _latecomers_differ(theirs, ours) else None
+        yield rule or _explain_victims(scenario, arrival, theirs, ours), f"{arrival.name}: {text}"
+
+
+def _latecomers_differ(theirs: Result, ours: Result) -> bool:
+    """Whether somebody who waited since an earlier step found room in this one with one scheduler only."""
+    names = [{placed.pod["pod"] for placed in result.late} for result in (theirs, ours)]
+    return names[0] != names[1]
 
 
 def _explain_counts(scenario: Scenario, arrival: Arrival, theirs: Result, ours: Result) -> str | None:
@@ -230,14 +244,20 @@ def results_of(scenario: Scenario, outcome: Outcome) -> Iterator[Result]:
     places = {short["pod"]: short["node"] for short in scenario.running}
     for number, step in enumerate(outcome.steps):
         before = Cluster(scenario.nodes, [Placed(shorts[name], node) for name, node in places.items()])
-        yield _result(scenario, number, step, before, places)
+        arrived = {short["pod"] for arrival in scenario.steps[number] for short in arrival.pods}
+        yield Result(
+            before,
+            {name: node for name, node in step.places.items() if name in arrived},
+            set(places) - set(step.places),
+            step.settled,
+            tuple(
+                Placed(shorts[name], node)
+                for name, node in step.places.items()
+                if name not in arrived and name not in places
+            ),
+            frozenset(arrived - set(step.places) - set(step.said)),
+        )
         places = step.places
-
-
-def _result(scenario: Scenario, number: int, step: Step, before: Cluster, places: dict[str, str]) -> Result:
-    arrived = {short["pod"] for arrival in scenario.steps[number] for short in arrival.pods}
-    bound = {name: node for name, node in step.places.items() if name in arrived}
-    return Result(before, bound, set(places) - set(step.places), step.settled)
 
 
 def _show(arrival: Arrival, result: Result) -> str:

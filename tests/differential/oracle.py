@@ -23,13 +23,17 @@ class TooLarge(Exception):
 # ── is a result allowed ──────────────────────────────────────────────────────────────────────────
 
 
-def broken_rules(before: Cluster, arrival: Arrival, bound: dict[str, str], victims: set[str]) -> list[str]:
+def broken_rules(
+    before: Cluster, arrival: Arrival, bound: dict[str, str], victims: set[str], late: Iterable[Placed] = ()
+) -> list[str]:
     """What is wrong about members of `arrival` being on these nodes after these victims went.
 
+    `late`: pods that waited before, and were placed meanwhile, too.
     Rules that look at other pods are checked in some order of placing them that obeys all, if there is one;
     each victim may have gone before or after any of them was placed.
     """
     pods = [Placed(short, bound[short["pod"]]) for short in arrival.pods if short["pod"] in bound]
+    pods.extend(late)
     wrong = list(broken_groups(before, arrival, bound))
     after = before.without(victims)
     if not (_can_follow(after, pods) or _can_follow_among(before, pods, victims)):

@@ -129,6 +129,31 @@ def test_whose_policy_is_never_may_evict_nobody() -> None:
     assert "evicted ['a'], which are not weaker" in finding.text
 
 
+FIRST = gang(1, member("g-0", 2, priorityClassName="p7"))
+SECOND = Arrival("l", [], [runs("l", 1, "p4", "") | {"pod": "l"}])
+
+
+def in_steps(*places: dict[str, str]) -> Outcome:
+    return Outcome(1, [Step(each, True, {}) for each in places])
+
+
+def test_somebody_who_waited_may_evict_later_what_is_weaker_than_him() -> None:
+    both = Scenario(1, "several", NODES, FULL, [], [FIRST, SECOND])
+    for pod in SECOND.pods:
+        pod.pop("node", None)
+    waits, full = {"a": "n0", "b": "n1"}, {"a": "n0", "g-0": "n1"}
+    assert rules_of(judge(both, in_steps(waits, waits), in_steps(waits, full))) == ["waited-before"]
+    (finding,) = judge(both, in_steps(waits, waits), in_steps(waits, {"a": "n0", "l": "n1"}))
+    assert "evicted ['b'], which are not weaker" in finding.text
+
+
+def test_a_gang_of_a_rush_that_lost_a_member_to_another_one_is_not_torn_by_the_scheduler() -> None:
+    rush = Scenario(1, "rush", NODES, [], [], [PAIR])
+    lost, waiting = Step({"g-0": "n0"}, True, {}), Step({"g-0": "n0"}, True, {"g-1": "no room"})
+    assert judge(rush, Outcome(1, [lost]), Outcome(1, [lost])) == []
+    assert rules_of(judge(rush, Outcome(1, [lost]), Outcome(1, [waiting]))) == [None]
+
+
 def test_victims_for_nothing_are_explained_of_stock_only() -> None:
     vain, right = outcome(b="n1"), outcome(g_0="n0", b="n1")
     assert rules_of(judge(scenario(ONE, FULL), vain, right)) == ["evicts-in-vain"]
