@@ -26,6 +26,7 @@ from muster.assembly.requests import Call, WireEffect, request_of_write
 from muster.assembly.view import StoreView
 from muster.base.errors import ObjectInvalid
 from muster.controllers.device_claims import DeviceClaims
+from muster.controllers.device_driver import SimulatedDeviceDriver
 from muster.controllers.disruption import DisruptionStatus
 from muster.controllers.event_expiry import EventExpiry
 from muster.controllers.garbage import GarbageCollector
@@ -102,6 +103,7 @@ def build_controllers(*, kubelets: bool) -> list[Controller]:
         EphemeralVolumes(),
         SimulatedProvisioner(),
         DeviceClaims(),
+        SimulatedDeviceDriver(),
         GarbageCollector(),
         NamespaceDeletion(),
         PodGarbage(),

@@ -1,6 +1,7 @@
 """Node objects for an embedded cluster: out of a shape ("cpu=8,memory=64Gi") or of a manifest file's text.
 
-In comes what the user typed or wrote; out go plain Node objects to be created on the embedded server.
+In comes what the user typed or wrote; out go plain Node objects to be created on the embedded server.  A node
+of a file may have `devices` beside its `metadata`: see `controllers/device_descriptions.py`.
 Every mistake is a `ConfigError` that names the file, the document, the field and the cure.
 Next: `assembly/embedded.py`, which creates them.
 """
@@ -16,6 +17,8 @@ import yaml
 from muster.api.quantity import QuantityError, parse_quantity
 from muster.base.errors import ConfigError
 from muster.cluster.axes import CPU, MEMORY, PODS
+from muster.controllers.device_descriptions import read_pools
+from muster.controllers.device_driver import DEVICES
 
 Object = dict[str, Any]
 
@@ -30,6 +33,7 @@ _TAINT = {"key": None, "value": None, "effect": None, "timeAdded": None}
 _NODE: Mapping[str, Any] = {
     "apiVersion": None,
     "kind": None,
+    "devices": None,
     "metadata": {
         **dict.fromkeys(("name", "labels", "annotations", "uid", "resourceVersion", "generation")),
         **dict.fromkeys(("creationTimestamp", "managedFields", "finalizers", "ownerReferences", "selfLink")),
@@ -74,6 +78,7 @@ def nodes_from_text(text: str, source: str) -> list[Object]:
     """
     nodes: list[Object] = []
     seen: dict[str, str] = {}
+    pools: dict[tuple[str, str], str] = {}
     for place, document in _documents(text, source):
         _check_node(document, place)
         name = document["metadata"]["name"]
@@ -84,6 +89,14 @@ def nodes_from_text(text: str, source: str) -> list[Object]:
                 hint=f"the first is {seen[name]}",
             )
         seen[name] = place
+        for pool in read_pools(document.get("devices"), name, f"{place}: $.devices"):
+            other = pools.setdefault((pool.driver, pool.name), name)
+            if other != name:
+                raise ConfigError(
+                    f"pool {pool.name!r} of {pool.driver} is that of node {other!r}",
+                    path=f"{place}: $.devices",
+                    hint="give each node's pool a name of its own, or leave the name out",
+                )
         nodes.append(_completed(document))
     if not nodes:
         raise ConfigError("no Node in it", path=source, hint="--nodes 0 starts a cluster without nodes")
@@ -163,6 +176,13 @@ def _check_node(document: object, place: str) -> None:
     name = (document.get("metadata") or {}).get("name")
     if not isinstance(name, str) or not name:
         raise ConfigError("required", path=f"{place}: $.metadata.name", hint="give the node a name")
+    annotations = document["metadata"].get("annotations") or {}
+    if not isinstance(annotations, dict):
+        raise ConfigError(f"must be an object, got {annotations!r}", path=f"{place}: $.metadata.annotations")
+    if document.get("devices") and DEVICES in annotations:
+        raise ConfigError(
+            "said twice", path=f"{place}: $.metadata.annotations.{DEVICES}", hint="keep $.devices only"
+        )
     for index, taint in enumerate((document.get("spec") or {}).get("taints") or []):
         if taint.get("effect") not in _EFFECTS:
             raise ConfigError(
@@ -227,4 +247,10 @@ def _completed(document: Object) -> Object:
     allocatable = {PODS: _PODS_PER_NODE, **{name: str(amount) for name, amount in allocatable.items()}}
     status["allocatable"] = allocatable
     status["capacity"] = status.get("capacity") or dict(allocatable)
-    return {**document, "spec": document.get("spec") or {}, "status": status}
+    found = {**document, "spec": document.get("spec") or {}, "status": status}
+    devices = found.pop("devices", None)
+    if devices:
+        metadata = found["metadata"]
+        said = {DEVICES: msgspec.json.encode(devices).decode()}
+        found["metadata"] = {**metadata, "annotations": {**(metadata.get("annotations") or {}), **said}}
+    return found

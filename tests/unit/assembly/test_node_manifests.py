@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from muster.assembly.node_manifests import nodes_from_shape, nodes_from_text
 from muster.base.errors import ConfigError
+from muster.controllers.device_driver import DEVICES
 
 
 def node_text(extra: str = "", name: str = "n1") -> str:
@@ -68,6 +69,12 @@ def test_capacity_and_allocatable_fill_each_other() -> None:
     assert node["status"]["capacity"] == {"cpu": "4", "pods": "9"}
 
 
+def test_devices_go_with_the_node_as_an_annotation() -> None:
+    node = nodes_from_text(node_text("devices: [{driver: gpu.example.com, count: 8}]"), "nodes.yaml")[0]
+    assert node["metadata"]["annotations"] == {DEVICES: '[{"driver":"gpu.example.com","count":8}]'}
+    assert "devices" not in node
+
+
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
@@ -107,6 +114,27 @@ def test_capacity_and_allocatable_fill_each_other() -> None:
             id="twice",
         ),
         pytest.param(
+            node_text("devices: [{driver: gpu.example.com, count: many}]"),
+            "f.yaml: document 1: $.devices[0].count: Expected `int`, got `str`",
+            "count: 8",
+            id="bad-devices",
+        ),
+        pytest.param(
+            node_text("devices: [{driver: a.b, count: 1, pool: p}]")
+            + "\n---\n"
+            + node_text("devices: [{driver: a.b, count: 1, pool: p}]", "n2"),
+            "f.yaml: document 2: $.devices: pool 'p' of a.b is that of node 'n1'",
+            "of its own",
+            id="one-pool-of-two-nodes",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: Node\nmetadata: {name: n1, annotations: {muster.dev/devices: '[]'}}\n"
+            "devices: [{driver: a.b, count: 1}]",
+            "f.yaml: document 1: $.metadata.annotations.muster.dev/devices: said twice",
+            "$.devices",
+            id="devices-twice",
+        ),
+        pytest.param(
             "apiVersion: v1\nkind: Node\n",
             "f.yaml: document 1: $.metadata.name: required",
             "name",
@@ -126,14 +154,15 @@ JSON_VALUES = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["metadata", "name", "spec", "taints", "status", "capacity"]), inner
+            st.sampled_from(["metadata", "name", "annotations", "spec", "taints", "status", "capacity"]),
+            inner,
         )
     ),
     max_leaves=8,
 )
 
 
-@given(body=st.dictionaries(st.sampled_from(["metadata", "spec", "status"]), JSON_VALUES))
+@given(body=st.dictionaries(st.sampled_from(["metadata", "spec", "status", "devices"]), JSON_VALUES))
 def test_any_document_gives_a_node_or_one_clear_error(body: dict[str, object]) -> None:
     text = json.dumps({"apiVersion": "v1", "kind": "Node", **body})
     try:

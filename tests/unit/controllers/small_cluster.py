@@ -30,6 +30,7 @@ _ROWS = (
     ("storage.k8s.io", "v1", "StorageClass", "storageclasses", False),
     ("resource.k8s.io", "v1", "ResourceClaim", "resourceclaims", True),
     ("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates", True),
+    ("resource.k8s.io", "v1", "ResourceSlice", "resourceslices", False),
     ("batch", "v1", "Job", "jobs", True),
     ("coordination.k8s.io", "v1", "Lease", "leases", True),
     ("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", True),
