@@ -14,9 +14,10 @@ import pytest
 import typer
 import yaml
 
+from muster.api.devices import Allocation
 from muster.api.meta import Condition
 from muster.assembly.config import Config, PluginChoice, QueueChoice
-from muster.assembly.requests import WireEffect, request_of
+from muster.assembly.requests import WireEffect, protection_of, request_of
 from muster.cli.main import app
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import (
@@ -28,6 +29,7 @@ from muster.framework.ports import (
     PromiseVolume,
     RecordEvent,
     SelectNode,
+    WriteClaim,
 )
 from muster.runtime.inspection import RIGHTS
 from muster.runtime.process import KINDS
@@ -173,6 +175,7 @@ EFFECTS: list[WireEffect] = [
     BindPod(KEY, "uid", "n1", "muster"),
     PromiseVolume(KEY, "v", "1", KEY, "uid"),
     SelectNode(KEY, KEY, "uid", "n1"),
+    WriteClaim(KEY, KEY, "uid", "1", Allocation(), ()),
     EvictPod(KEY, "uid", Condition("DisruptionTarget")),
     PatchPodStatus(KEY, "uid", Condition("PodScheduled")),
     PatchGroupStatus(KEY, "uid", (Condition("PodGroupInitiallyScheduled"),)),
@@ -194,6 +197,7 @@ def right_of(method: str, path: str) -> tuple[str, str, str]:
 def rights_used() -> set[tuple[str, str, str]]:
     """What `muster run` asks for: its effects, its watches, a second look at a pod, and its Lease."""
     calls = [request_of(effect, now_s=0.0) for effect in EFFECTS]
+    calls += [call for effect in EFFECTS if (call := protection_of(effect)) is not None]
     watched = [right_of("GET", kind.path)[:2] for kind in KINDS]
     return (
         {right_of(call.method, call.path) for call in calls}

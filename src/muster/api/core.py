@@ -123,6 +123,21 @@ class SchedulingGroup(Struct, frozen=True, gc=False, rename="camel"):
     pod_group_name: str | None = None
 
 
+class PodClaim(Struct, frozen=True, rename="camel"):
+    """How a pod names a claim for devices: one that exists, or one made for it from a template."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class PodClaimStatus(Struct, frozen=True, rename="camel"):
+    """Which claim was made for what the pod calls `name`."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
 class PodSpec(Struct, frozen=True, rename="camel"):
     node_name: str = ""
     scheduler_name: str = "default-scheduler"
@@ -139,7 +154,7 @@ class PodSpec(Struct, frozen=True, rename="camel"):
     tolerations: list[Toleration] | None = None
     topology_spread_constraints: list[TopologySpreadConstraint] | None = None
     volumes: list[dict[str, object]] | None = None
-    resource_claims: list[object] | None = None
+    resource_claims: list[PodClaim] | None = None
     termination_grace_period_seconds: int | None = None
     host_network: bool = False
 
@@ -161,6 +176,7 @@ class PodStatus(Struct, frozen=True, rename="camel"):
     resize: str | None = None
     resources: ResourceRequirements | None = None
     allocated_resources: Quantities | None = None
+    resource_claim_statuses: list[PodClaimStatus] | None = None
 
 
 class Pod(Struct, frozen=True, rename="camel"):

@@ -10,11 +10,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 from muster.apiserver.exchange import Request, Response
-from muster.assembly.requests import Call, WireEffect, mark_of, request_of
+from muster.assembly.requests import Call, WireEffect, mark_of, protection_of, request_of
 from muster.controllers.ports import (
     COMPOSITE_POD_GROUPS,
     CSI_DRIVERS,
     CSI_NODES,
+    DEVICE_CLAIMS,
+    DEVICE_CLASSES,
+    DEVICE_SLICES,
     DISRUPTION_BUDGETS,
     NAMESPACES,
     NODES,
@@ -52,6 +55,7 @@ from muster.placement.exact import Limits, solve
 # in the order a scheduler is first shown them
 WATCHED = (
     *(NAMESPACES, NODES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS, STORAGE_CAPACITIES, VOLUMES, VOLUME_CLAIMS),
+    *(DEVICE_CLASSES, DEVICE_SLICES, DEVICE_CLAIMS),
     *(DISRUPTION_BUDGETS, COMPOSITE_POD_GROUPS, POD_GROUPS, PODS),
 )
 
@@ -130,6 +134,8 @@ class Loopback:
         """Send the request of an effect; give the outcome that the scheduler is to be told."""
         if isinstance(effect, EvictPod):
             return self._evict(effect, now_s)
+        if isinstance(effect, Prepare) and (before := protection_of(effect)) is not None:
+            self._send(before, _USER, now_s)
         call = request_of(effect, now_s=now_s, sequence=next(self._sequence))
         response = self._send(call, _USER, now_s)
         if isinstance(effect, BindPod):

@@ -11,6 +11,7 @@ from muster.base.errors import ConfigError
 from muster.framework.registry import Factory, Registry, find_third_party
 from muster.framework.runner import Runner, Stopwatch, Weighted, zero_stopwatch
 from muster.plugins.balanced_allocation import NodeResourcesBalancedAllocation
+from muster.plugins.dynamic_resources import DynamicResources
 from muster.plugins.gang_scheduling import GangScheduling
 from muster.plugins.group_preemption import DefaultPreemption
 from muster.plugins.image_locality import ImageLocality
@@ -49,6 +50,7 @@ BUILT_IN: dict[str, Factory] = {
         VolumeRestrictions,
         NodeVolumeLimits,
         VolumeBinding,
+        DynamicResources,
         NodeResourcesFit,
         PodTopologySpread,
         InterPodAffinity,

@@ -24,6 +24,7 @@ from muster.framework.ports import (
     PromiseVolume,
     RecordEvent,
     SelectNode,
+    WriteClaim,
 )
 
 JSON = "application/json"
@@ -31,6 +32,7 @@ MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
 
 _NAME_BYTES_MAX = 253
+PROTECTION = "resource.kubernetes.io/delete-protection"
 _BOUND_BY_US = "pv.kubernetes.io/bound-by-controller"  # it may be taken back when the claim goes
 _METHODS = {"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
 
@@ -60,6 +62,8 @@ def request_of(effect: WireEffect, *, now_s: float, sequence: int = 0, instance:
         return _promise(effect)
     if isinstance(effect, SelectNode):
         return _selection(effect)
+    if isinstance(effect, WriteClaim):
+        return _claim_status(effect)
     if isinstance(effect, PatchPodStatus):
         return _pod_status(effect)
     if isinstance(effect, PatchGroupStatus):
@@ -70,6 +74,14 @@ def request_of(effect: WireEffect, *, now_s: float, sequence: int = 0, instance:
 def mark_of(effect: EvictPod) -> Call:
     """Give the request that goes before an eviction's own: it says on the pod why it ends."""
     return _pod_status(PatchPodStatus(effect.key, effect.uid, effect.condition))
+
+
+def protection_of(effect: Prepare) -> Call | None:
+    """Give the request that goes before a claim gets devices: it may not vanish while somebody uses them."""
+    if not isinstance(effect, WriteClaim) or effect.allocation is None:
+        return None
+    metadata: dict[str, Any] = {"uid": effect.claim_uid, "finalizers": [PROTECTION]}
+    return Call("PATCH", path_of(_DEVICE_CLAIMS, *effect.claim), STRATEGIC, {"metadata": metadata})
 
 
 def request_of_write(write: Write) -> Call:
@@ -106,6 +118,7 @@ _PODS = Kind("", "v1", "pods")
 _GROUPS = Kind("scheduling.k8s.io", "v1beta1", "podgroups")
 _EVENTS = Kind("events.k8s.io", "v1", "events")
 _VOLUMES = Kind("", "v1", "persistentvolumes")
+_DEVICE_CLAIMS = Kind("resource.k8s.io", "v1", "resourceclaims")
 _VOLUME_CLAIMS = Kind("", "v1", "persistentvolumeclaims")
 
 
@@ -138,6 +151,17 @@ def _promise(effect: PromiseVolume) -> Call:
         metadata["resourceVersion"] = effect.version
     body = {"metadata": metadata, "spec": {"claimRef": reference}}
     return Call("PATCH", path_of(_VOLUMES, "", effect.volume_name), MERGE, body)
+
+
+def _claim_status(effect: WriteClaim) -> Call:
+    status: dict[str, Any] = {"reservedFor": msgspec.to_builtins(list(effect.reserved_for)) or None}
+    if effect.allocation is not None or effect.clears:
+        status["allocation"] = msgspec.to_builtins(effect.allocation)
+    metadata = {"uid": effect.claim_uid}
+    if effect.allocation is None and not effect.clears:
+        metadata["resourceVersion"] = effect.version
+    body = {"metadata": metadata, "status": status}
+    return Call("PATCH", path_of(_DEVICE_CLAIMS, *effect.claim, "status"), MERGE, body)
 
 
 def _selection(effect: SelectNode) -> Call:

@@ -15,6 +15,7 @@ from muster.api.core import Node, Pod
 from muster.api.quantity import INT64_MAX
 from muster.base.arrays import Bool, Int32, Int64
 from muster.cluster.axes import ResourceAxis, add_saturating, multiply_saturating
+from muster.cluster.devices import NO_DEVICES, Devices
 from muster.cluster.images import NodeImages
 from muster.cluster.pod_rules import NamespaceLabels, has_pod_rules, label_keys_read
 from muster.cluster.pod_table import PodColumns, PodTable
@@ -87,6 +88,7 @@ class PlacedPods(NamedTuple):
     table: PodTable
     columns: PodColumns | None
     volumes: Volumes = NO_VOLUMES
+    devices: Devices = NO_DEVICES
 
 
 class _Asked(NamedTuple):
@@ -119,6 +121,7 @@ class Snapshot:
         self.label_keys_read = pods.label_keys_read
         self.namespaces = pods.namespaces
         self.volumes = pods.volumes
+        self.devices = pods.devices
         self.have_rules = pods.have_rules  # some pod here has affinity or anti-affinity to other pods
         self.history = history  # of the frozen snapshot, on its forks, too
         self.is_fork = False

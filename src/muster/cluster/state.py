@@ -13,6 +13,7 @@ from msgspec import Struct
 from muster.api.core import Node, Pod
 from muster.api.quantity import INT64_MAX
 from muster.cluster.axes import add_saturating
+from muster.cluster.devices import DeviceBook
 from muster.cluster.images import NO_IMAGES, NodeImages, images_of
 from muster.cluster.pod_rules import has_pod_rules, label_keys_read
 from muster.cluster.pod_table import PodTable
@@ -80,6 +81,7 @@ class ClusterState:
     def __init__(self) -> None:
         self.table = NodeTable()
         self.volumes = VolumeBook()
+        self.devices = DeviceBook()
         self._records: dict[PodKey, _Record] = {}
         self._placed: dict[str, dict[PodKey, _Record]] = {}  # by node name, whether the node is known or not
         self._gone_pods: dict[str, None] = {}
@@ -288,7 +290,11 @@ class ClusterState:
 
     def snapshot(self) -> Snapshot:
         """The state now, frozen: the same object until something changes; only changed rows are rebuilt."""
-        is_fresh = self._frozen is not None and self._frozen.volumes is self.volumes.freeze()
+        is_fresh = (
+            self._frozen is not None
+            and self._frozen.volumes is self.volumes.freeze()
+            and self._frozen.devices is self.devices.freeze()
+        )
         if self._frozen is not None and is_fresh and not self._dirty_rows and self._columns is not None:
             return self._frozen
         count = len(self.table)
@@ -339,6 +345,7 @@ class ClusterState:
             table=self._pod_table,
             columns=self._pod_table.freeze() if self._pod_table.active else None,
             volumes=self.volumes.freeze(),
+            devices=self.devices.freeze(),
         )
 
     # ── room ─────────────────────────────────────────────────────────────────────────────────────

@@ -10,6 +10,7 @@ from typing import Any
 
 from muster.api.codec import decode_object
 from muster.api.core import Namespace, Node, Pod
+from muster.api.devices import DeviceClass, DeviceObject, ResourceClaim, ResourceSlice
 from muster.api.policy import PodDisruptionBudget
 from muster.api.scheduling import CompositePodGroup, PodGroup, SchedulingConstraints
 from muster.api.storage import (
@@ -29,6 +30,8 @@ from muster.framework.groups import Group, GroupKey, ObjectKey, UnsupportedField
 from muster.framework.ports import (
     CompositeGone,
     CompositeSeen,
+    DevicesGone,
+    DevicesSeen,
     Event,
     GroupGone,
     GroupSeen,
@@ -53,6 +56,11 @@ STORAGE_KINDS: dict[str, type[StorageObject]] = {
     "csinodes": CSINode,
     "csidrivers": CSIDriver,
     "csistoragecapacities": CSIStorageCapacity,
+}
+DEVICE_KINDS: dict[str, type[DeviceObject]] = {
+    "deviceclasses": DeviceClass,
+    "resourceslices": ResourceSlice,
+    "resourceclaims": ResourceClaim,
 }
 _CLAIMS = UnsupportedField("spec.resourceClaims", "groups with resource claims are not placed yet")
 
@@ -184,4 +192,9 @@ def event_of(resource: str, raw: Raw, *, gone: bool = False) -> Event:
         found = decode_object(raw, kind)
         key = ObjectKey(found.metadata.namespace, found.metadata.name)
         return StorageGone(kind, key, found.metadata.uid) if gone else StorageSeen(found)
+    device_kind = DEVICE_KINDS.get(resource)
+    if device_kind is not None:
+        device = decode_object(raw, device_kind)
+        key = ObjectKey(device.metadata.namespace, device.metadata.name)
+        return DevicesGone(device_kind, key, device.metadata.uid) if gone else DevicesSeen(device)
     raise ValueError(f"the core does not know {resource!r}")

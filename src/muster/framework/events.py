@@ -6,6 +6,7 @@ from enum import Enum, auto
 from msgspec import Struct
 
 from muster.api.core import Node, Pod
+from muster.api.devices import DeviceObject
 from muster.api.storage import StorageObject
 from muster.framework.groups import Group, GroupKey
 
@@ -26,6 +27,7 @@ class Change(Enum):
     POD_UPDATED = auto()  # an unscheduled member changed (gates, labels, requests)
     POD_REMOVED = auto()  # an unscheduled member went away
     STORAGE_CHANGED = auto()  # a volume, claim, class, or what nodes and provisioners say of theirs; or gone
+    DEVICES_CHANGED = auto()  # a slice, a class or a claim; or gone
     GROUP_ADDED = auto()
     GROUP_CHANGED = auto()
 
@@ -44,6 +46,7 @@ class ClusterEvent(Struct, frozen=True):
     pod: Pod | None = None
     group_key: GroupKey | None = None
     storage: StorageObject | None = None
+    devices: DeviceObject | None = None
     old_group: Group | None = None
     group: Group | None = None
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 from muster.api.core import Node, Pod
 from muster.base.arrays import Bool, Float64, Int32, Int64
 from muster.cluster.budgets import Budget
+from muster.cluster.devices import Devices
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import HintRule
 from muster.framework.groups import Group, PodKey, Subgroup, UnsupportedField
@@ -285,6 +286,17 @@ class PostFilter(Protocol):
 
     def post_filter(self, preemptor: Preemptor) -> Rescue:
         """Say who should leave and which seats that gives; nothing is carried out here."""
+        ...
+
+
+@runtime_checkable
+class ClaimGate(Protocol):
+    """Whether the claims for devices of waiting pods are there; who lacks one is not tried."""
+
+    name: ClassVar[str]
+
+    def check_claims(self, waiting: Sequence[Pod], devices: Devices) -> Status:
+        """Anything but success gates the entity; it is asked again whenever a claim changes."""
         ...
 
 

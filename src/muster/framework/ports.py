@@ -12,6 +12,7 @@ assembly/loopback.py) must learn it.
 from msgspec import Struct
 
 from muster.api.core import Node, Pod
+from muster.api.devices import Allocation, Consumer, DeviceObject
 from muster.api.meta import Condition
 from muster.api.storage import StorageObject
 from muster.cluster.budgets import Budget
@@ -113,6 +114,20 @@ class StorageGone(Struct, frozen=True):
     uid: str
 
 
+class DevicesSeen(Struct, frozen=True):
+    """A slice of devices, a class of them, or a claim for some exists in this state."""
+
+    found: DeviceObject
+
+
+class DevicesGone(Struct, frozen=True):
+    """Such an object (of this type of `api/devices.py`) no longer exists; `key` without namespace as ""."""
+
+    kind: type
+    key: ObjectKey
+    uid: str
+
+
 class Synced(Struct, frozen=True):
     """Every kind has been listed once; before this the scheduler only takes notes and decides nothing."""
 
@@ -206,6 +221,8 @@ Event = (
     | PdbGone
     | StorageSeen
     | StorageGone
+    | DevicesSeen
+    | DevicesGone
     | Synced
     | TimeReached
     | BindDone
@@ -284,7 +301,23 @@ class SelectNode(Struct, frozen=True):
     node_name: str
 
 
-Prepare = PromiseVolume | SelectNode
+class WriteClaim(Struct, frozen=True):
+    """Say what a claim for devices has got (None: what it has; `clears`: nothing any more) and for whom.
+
+    A claim that gets devices is protected from deletion first, and the API refuses (422) to give it others
+    than it has; one that gets more users must still be of this `version` (409).
+    """
+
+    key: PodKey
+    claim: ObjectKey
+    claim_uid: str
+    version: str
+    allocation: Allocation | None
+    reserved_for: tuple[Consumer, ...]
+    clears: bool = False
+
+
+Prepare = PromiseVolume | SelectNode | WriteClaim
 
 
 class PatchPodStatus(Struct, frozen=True):

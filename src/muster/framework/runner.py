@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from muster.api.core import Node, Pod
 from muster.base.arrays import Bool, Float64, Int32, Int64
 from muster.base.errors import ConfigError, PluginError
+from muster.cluster.devices import Devices
 from muster.cluster.snapshot import Snapshot
 from muster.framework.blame import blamed
 from muster.framework.events import ClusterEvent, Hint, HintRule, Rejected
@@ -24,6 +25,7 @@ from muster.framework.judge import NodeJudge
 from muster.framework.points import (
     ANY_ROW,
     Capacity,
+    ClaimGate,
     Entity,
     Example,
     Filter,
@@ -142,6 +144,7 @@ class Runner:
             if isinstance(weighted.plugin, PlacementScore)
         ]
         self._post_filters = _serving(PostFilter, everything)  # type: ignore[type-abstract]
+        self._claim_gates = _serving(ClaimGate, everything)  # type: ignore[type-abstract]
         self._pre_binds = _serving(PreBind, everything)  # type: ignore[type-abstract]
         self._rules: dict[str, tuple[HintRule, ...]] = {
             plugin.name: tuple(_guarded(plugin.name, rule) for rule in plugin.hint_rules())
@@ -286,6 +289,15 @@ class Runner:
             if rescue.status.verdict is not Verdict.UNSCHEDULABLE:
                 break
         return rescue
+
+    def check_claims(self, entity: str, waiting: Sequence[Pod], devices: Devices) -> Status:
+        """The first verdict that holds pods back for claims of theirs, else success."""
+        for plugin in self._claim_gates:
+            with _blamed(plugin.name, "check_claims", entity):
+                status = plugin.check_claims(waiting, devices)
+            if not status.ok:
+                return replace(status, plugin=plugin.name)
+        return Status.success()
 
     def prepare(
         self, placed: Sequence[tuple[Pod, int]], snapshot: Snapshot

@@ -41,8 +41,17 @@ def shape_key(pod: Pod, *, metadata: bool = False, labels: frozenset[str] = froz
         spec.resource_claims,
         spec.host_network,
     ]
+    if _has_own_claims(pod):
+        facts.append(pod.metadata.name)
     if labels and not metadata:
         facts.append(labels_read(pod, labels))
     if metadata:
         facts += [pod.metadata.labels, pod.metadata.annotations]
     return _ENCODER.encode(facts)
+
+
+def _has_own_claims(pod: Pod) -> bool:
+    """Whether it has claims made for it alone: they may have come further than those of its siblings."""
+    return any(volume.get("ephemeral") is not None for volume in pod.spec.volumes or ()) or any(
+        claim.resource_claim_template_name for claim in pod.spec.resource_claims or ()
+    )

@@ -37,17 +37,6 @@ def _volumes(pod: Pod) -> Iterator[UnsupportedField]:
                 yield UnsupportedField(f"spec.volumes[{index}].{source}", why)
 
 
-def _claims(pod: Pod) -> Iterator[UnsupportedField]:
-    why = "devices by claim are not allocated yet"
-    if pod.spec.resource_claims:
-        yield UnsupportedField("spec.resourceClaims", why)
-    if pod.spec.resources is not None and pod.spec.resources.claims:
-        yield UnsupportedField("spec.resources.claims", why)
-    for path, container in _containers(pod):
-        if container.resources is not None and container.resources.claims:
-            yield UnsupportedField(f"{path}.resources.claims", why)
-
-
 def _quantities(pod: Pod) -> Iterator[UnsupportedField]:
     """Amounts that cannot be read; no API server lets them pass."""
     places: list[tuple[str, Quantities | None]] = [("spec.overhead", pod.spec.overhead)]
@@ -73,6 +62,5 @@ def _containers(pod: Pod) -> Iterator[tuple[str, Container]]:
 
 _RULES: tuple[Callable[[Pod], Iterator[UnsupportedField]], ...] = (
     _volumes,
-    _claims,
     _quantities,
 )

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct
 
 from muster.api.core import Pod
-from muster.assembly.requests import Call, WireEffect, mark_of, path_of, request_of
+from muster.assembly.requests import Call, WireEffect, mark_of, path_of, protection_of, request_of
 from muster.base.errors import ApiError, Conflict, Unavailable
 from muster.controllers.ports import Kind
 from muster.framework.groups import ObjectKey
@@ -272,6 +272,8 @@ class Executor:
     async def _prepare(self, effect: Prepare) -> None:
         """A version or a uid is the precondition: said twice is as good as said once."""
         try:
+            if (before := protection_of(effect)) is not None:
+                await self._send(before, repeat_unanswered=True)
             await self._send(request_of(effect, now_s=self._now_s()), repeat_unanswered=True)
         except ApiError as error:
             self.counts.write_failures += 1

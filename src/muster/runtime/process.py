@@ -19,6 +19,7 @@ import numpy as np
 from msgspec import Struct
 
 from muster.api.core import Namespace, Node, Pod
+from muster.api.devices import DeviceObject
 from muster.api.policy import PodDisruptionBudget
 from muster.api.scheduling import CompositePodGroup, PodGroup
 from muster.api.storage import StorageObject
@@ -26,10 +27,19 @@ from muster.assembly.config import Config
 from muster.assembly.leadership import NAMESPACE
 from muster.assembly.profiles import build
 from muster.base.errors import ApiError, ConfigError
-from muster.dialects.native import STORAGE_KINDS, budget_of, composite_of, group_key_of, group_of
+from muster.dialects.native import (
+    DEVICE_KINDS,
+    STORAGE_KINDS,
+    budget_of,
+    composite_of,
+    group_key_of,
+    group_of,
+)
 from muster.framework.ports import (
     CompositeGone,
     CompositeSeen,
+    DevicesGone,
+    DevicesSeen,
     GroupGone,
     GroupSeen,
     NamespaceGone,
@@ -130,8 +140,30 @@ def _storage_kind(resource: str, kind: type[StorageObject]) -> WatchedKind[Any]:
     )
 
 
+def _device_kind(resource: str, kind: type[DeviceObject]) -> WatchedKind[Any]:
+    """Devices, classes of them, and claims for some."""
+    return WatchedKind(
+        resource,
+        f"/apis/resource.k8s.io/v1/{resource}",
+        kind,
+        DevicesSeen,
+        lambda key, uid: DevicesGone(kind, key, uid),
+        without="pods that claim devices wait",
+    )
+
+
+DEVICES = tuple(_device_kind(resource, kind) for resource, kind in DEVICE_KINDS.items())
 STORAGE = tuple(_storage_kind(resource, kind) for resource, kind in STORAGE_KINDS.items())
-KINDS: tuple[WatchedKind[Any], ...] = (NAMESPACES, NODES, *STORAGE, BUDGETS, COMPOSITES, GROUPS, PODS)
+KINDS: tuple[WatchedKind[Any], ...] = (
+    NAMESPACES,
+    NODES,
+    *STORAGE,
+    *DEVICES,
+    BUDGETS,
+    COMPOSITES,
+    GROUPS,
+    PODS,
+)
 
 
 def lease_names(settings: RunSettings) -> tuple[str, ...]:

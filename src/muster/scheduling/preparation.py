@@ -10,11 +10,14 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from muster.api.core import Pod
+from muster.api.devices import ResourceClaim
 from muster.base.errors import PluginError
 from muster.cluster.volumes import Choice
 from muster.framework.events import Change, ClusterEvent, Rejected
-from muster.framework.groups import PodKey
+from muster.framework.groups import ObjectKey, PodKey
 from muster.framework.ports import (
+    DevicesGone,
+    DevicesSeen,
     Effect,
     PatchPodStatus,
     Prepare,
@@ -23,14 +26,16 @@ from muster.framework.ports import (
     SelectNode,
     StorageGone,
     StorageSeen,
+    WriteClaim,
 )
 from muster.framework.status import Status, Verdict
 from muster.scheduling.books import Books
 from muster.scheduling.members import Cast, EntityKey, Member, Stage
 from muster.scheduling.preparations import UNPREPARED_S_MAX, Preparation
-from muster.scheduling.queue import Refusal
+from muster.scheduling.queue import Place, Refusal
 
 UNPREPARED = "Unprepared"
+CLAIM_GATE = "DynamicResources"  # who holds back pods without their claims
 
 
 def needs_preparation(
@@ -93,11 +98,36 @@ def see_storage(books: Books, event: StorageSeen | StorageGone, now_s: float) ->
     books.preparations.touch_all()
 
 
+def see_devices(books: Books, event: DevicesSeen | DevicesGone, now_s: float) -> None:
+    """A slice, class or claim is seen or gone: who waits for one is looked at."""
+    devices = books.state.devices
+    if isinstance(event, DevicesSeen):
+        if not devices.apply(event.found):
+            return
+        found = event.found
+    else:
+        gone = devices.remove(event.kind, event.key, event.uid)
+        if gone is None:
+            return
+        found = gone
+    books.tell(ClusterEvent(Change.DEVICES_CHANGED, devices=found), now_s)
+    books.preparations.touch_all()
+    if isinstance(found, ResourceClaim):
+        for entry in books.queue:
+            if entry.place is Place.GATED and entry.gate is not None and entry.gate.plugin == CLAIM_GATE:
+                books.touch(entry.key)
+
+
 def fail_preparation(books: Books, event: PrepareFailed) -> None:
     """The API refused a write: the choice does not hold.  What became of unknown ones the watch shows."""
     if event.code == 0:
         return
-    books.state.volumes.unchoose(event.effect.claim)
+    _unchoose(books, event.effect)
+    member = books.members.find(event.effect.key)
+    preparation = books.preparations.find(member.pod.metadata.uid) if member is not None else None
+    if preparation is not None and event.effect in preparation.writes:
+        text = f'claim "{event.effect.claim.name}" could not be written: {event.message or event.code}'
+        preparation.status = Status.unschedulable(text)
     books.preparations.touch_all()
 
 
@@ -106,7 +136,7 @@ def lose_preparation(books: Books, uid: str) -> None:
     preparation = books.preparations.end(uid)
     if preparation is not None:
         for write in preparation.writes:
-            books.state.volumes.unchoose(write.claim)
+            _unchoose(books, write)
         books.preparations.touch(preparation.root)
 
 
@@ -232,9 +262,20 @@ def _why(lost: Preparation) -> str:
 
 
 def _count_as_chosen(books: Books, write: Prepare) -> None:
+    if isinstance(write, WriteClaim):
+        if write.allocation is not None:
+            books.state.devices.choose(write.claim, write.allocation)
+        return
     name = write.volume_name if isinstance(write, PromiseVolume) else ""
     node_name = write.node_name if isinstance(write, SelectNode) else ""
     books.state.volumes.choose(write.claim, Choice(name, node_name))
+
+
+def _unchoose(books: Books, write: Prepare) -> None:
+    if isinstance(write, WriteClaim):
+        books.state.devices.unchoose(write.claim)
+    else:
+        books.state.volumes.unchoose(write.claim)
 
 
 def _take_back(books: Books, preparation: Preparation) -> list[Effect]:
@@ -242,6 +283,9 @@ def _take_back(books: Books, preparation: Preparation) -> list[Effect]:
     effects: list[Effect] = []
     known = books.state.volumes.freeze()
     for write in preparation.writes:
+        if isinstance(write, WriteClaim):
+            effects += _give_devices_back(books, write)
+            continue
         claim = known.claims.get(write.claim)
         is_choice = write.claim in known.choices
         books.state.volumes.unchoose(write.claim)
@@ -252,6 +296,30 @@ def _take_back(books: Books, preparation: Preparation) -> list[Effect]:
         elif isinstance(write, PromiseVolume):
             effects.append(PromiseVolume(write.key, write.volume_name, "", write.claim, ""))
     return effects
+
+
+def _give_devices_back(books: Books, write: WriteClaim) -> list[Effect]:
+    """The claim as it was before: without our devices, or without our users."""
+    books.state.devices.unchoose(write.claim)
+    claim = books.state.devices.freeze().claims.get(write.claim)
+    if claim is None or claim.metadata.uid != write.claim_uid:
+        return []
+    before = tuple(
+        user
+        for user in claim.status.reserved_for or ()
+        if user not in write.reserved_for or user.uid not in _waiting_uids(books, write)
+    )
+    version = claim.metadata.resource_version
+    clears = write.allocation is not None and not before
+    return [WriteClaim(write.key, write.claim, write.claim_uid, version, None, before, clears=clears)]
+
+
+def _waiting_uids(books: Books, write: WriteClaim) -> set[str]:
+    """Users of a claim that are not bound: they are tried anew."""
+    found = (books.members.find(ObjectKey(write.claim.namespace, user.name)) for user in write.reserved_for)
+    return {
+        member.pod.metadata.uid for member in found if member is not None and not member.pod.spec.node_name
+    }
 
 
 def member_of(books: Books, preparation: Preparation) -> Member | None:

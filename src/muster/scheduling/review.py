@@ -93,6 +93,8 @@ def _admit(
             placed=cast.placed_count if cast.group else 0,
             children=_subgroups(cast),
         )
+        if status.ok and any(pod.spec.resource_claims for pod in pods):
+            status = books.runner.check_claims(str(entity), pods, books.state.devices.freeze())
     except PluginError as error:
         _refuse_by_error(books, entity, cast, error, now_s)
         return

@@ -17,6 +17,8 @@ from muster.framework.ports import (
     BindFailed,
     CompositeGone,
     CompositeSeen,
+    DevicesGone,
+    DevicesSeen,
     Effect,
     Event,
     EvictDone,
@@ -67,7 +69,7 @@ from muster.scheduling.members import (
 )
 from muster.scheduling.metrics import Metrics
 from muster.scheduling.preemption import fail_eviction, finish_eviction, go_on_choosing, lose_victim
-from muster.scheduling.preparation import fail_preparation, lose_preparation, see_storage
+from muster.scheduling.preparation import fail_preparation, lose_preparation, see_devices, see_storage
 from muster.scheduling.queue import QueueTimes
 from muster.scheduling.report import Report, make_report
 from muster.scheduling.review import review_touched
@@ -105,6 +107,8 @@ class Scheduler:
             PdbGone: self._pdb_gone,
             StorageSeen: self._storage_seen,
             StorageGone: self._storage_seen,
+            DevicesSeen: self._devices_seen,
+            DevicesGone: self._devices_seen,
             PrepareDone: self._prepare_done,
             PrepareFailed: self._prepare_failed,
             EvictDone: self._evict_done,
@@ -322,6 +326,10 @@ class Scheduler:
 
     def _storage_seen(self, event: StorageSeen | StorageGone, now_s: float) -> list[Effect]:
         see_storage(self._books, event, now_s)
+        return []
+
+    def _devices_seen(self, event: DevicesSeen | DevicesGone, now_s: float) -> list[Effect]:
+        see_devices(self._books, event, now_s)
         return []
 
     def _prepare_done(self, event: PrepareDone, now_s: float) -> list[Effect]:

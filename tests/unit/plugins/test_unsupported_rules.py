@@ -9,7 +9,7 @@ from muster.testing.builders import make_pod
 from muster.testing.conformance import check_plugin
 
 TERM = {"topologyKey": "zone"}
-CLAIM = {"name": "gpu"}
+DISK = {"name": "disk", "iscsi": {"iqn": "x"}}
 
 
 def paths(**words: Any) -> list[str]:
@@ -17,22 +17,15 @@ def paths(**words: Any) -> list[str]:
 
 
 def test_it_keeps_the_contract() -> None:
-    check_plugin(UnsupportedRules(), pods=[make_pod(resource_claims=[CLAIM])])
+    check_plugin(UnsupportedRules(), pods=[make_pod(volumes=[DISK])])
 
 
 @pytest.mark.parametrize(
     ("words", "path"),
     [
         (
-            {"volumes": [{"name": "a", "emptyDir": {}}, {"name": "b", "iscsi": {"iqn": "x"}}]},
+            {"volumes": [{"name": "a", "emptyDir": {}}, DISK]},
             "spec.volumes[1].iscsi",
-        ),
-        ({"resource_claims": [CLAIM]}, "spec.resourceClaims"),
-        ({"resources": {"claims": [CLAIM]}}, "spec.resources.claims"),
-        ({"containers": [{"resources": {"claims": [CLAIM]}}]}, "spec.containers[0].resources.claims"),
-        (
-            {"init_containers": [{"resources": {"claims": [CLAIM]}}]},
-            "spec.initContainers[0].resources.claims",
         ),
         ({"cpu": "lots"}, "spec.containers[0].resources.requests[cpu]"),
         ({"overhead": {"cpu": "1 Gi"}}, "spec.overhead[cpu]"),
@@ -43,7 +36,7 @@ def test_the_field_is_named(words: dict[str, Any], path: str) -> None:
 
 
 def test_every_field_is_named_at_once() -> None:
-    assert len(paths(resource_claims=[CLAIM], overhead={"cpu": "1 Gi"})) == 2
+    assert len(paths(volumes=[DISK], overhead={"cpu": "1 Gi"})) == 2
 
 
 @pytest.mark.parametrize(

@@ -414,10 +414,10 @@ def test_a_nominated_node_is_taken_though_another_is_better() -> None:
 
 
 def test_a_rule_not_built_holds_the_pod_and_names_the_field() -> None:
-    claims = [{"name": "gpu", "resourceClaimName": "claim"}]
-    world = World().node("n1", cpu=4).pod("p", resource_claims=claims).run(60)
+    disk = [{"name": "disk", "iscsi": {"iqn": "x"}}]
+    world = World().node("n1", cpu=4).pod("p", volumes=disk).run(60)
     assert world.bound == set()
     condition = world.pod_condition("p")
     assert condition is not None
     assert condition.reason == "Unschedulable"
-    assert "spec.resourceClaims" in (condition.message or "")
+    assert "spec.volumes[0].iscsi" in (condition.message or "")

@@ -1,0 +1,181 @@
+"""Devices and claims for them (resource.k8s.io/v1), as the scheduler reads them.
+
+Decoded straight from the API's JSON; what Muster does not honour yet is kept as presence, so that whoever
+asks for it is told the field.  Next: `cluster/devices.py`, which keeps them.
+"""
+
+from msgspec import Struct, field
+
+from muster.api.core import NodeSelector
+from muster.api.meta import ObjectMeta
+
+ALL, EXACT_COUNT = "All", "ExactCount"
+
+
+class DeviceAttribute(Struct, frozen=True, rename="camel"):
+    bool_value: bool | None = field(name="bool", default=None)
+    int_value: int | None = field(name="int", default=None)
+    string: str | None = None
+    version: str | None = None
+    bools: list[bool] | None = None
+    ints: list[int] | None = None
+    strings: list[str] | None = None
+    versions: list[str] | None = None
+
+
+class DeviceCapacity(Struct, frozen=True, rename="camel"):
+    value: str | int | float = 0
+
+
+class DeviceTaint(Struct, frozen=True, rename="camel"):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class DeviceToleration(Struct, frozen=True, rename="camel"):
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class Device(Struct, frozen=True, rename="camel"):
+    """One device of a slice."""
+
+    name: str = ""
+    attributes: dict[str, DeviceAttribute] | None = None
+    capacity: dict[str, DeviceCapacity] | None = None
+    taints: list[DeviceTaint] | None = None
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    consumes_counters: list[object] | None = None
+    binding_conditions: list[str] | None = None
+    allow_multiple_allocations: bool | None = None
+
+
+class ResourcePool(Struct, frozen=True, rename="camel"):
+    name: str = ""
+    generation: int = 0
+    resource_slice_count: int = 0
+
+
+class SliceSpec(Struct, frozen=True, rename="camel"):
+    driver: str = ""
+    pool: ResourcePool = ResourcePool()
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    per_device_node_selection: bool | None = None
+    devices: list[Device] | None = None
+
+
+class ResourceSlice(Struct, frozen=True):
+    """Part of a pool of devices."""
+
+    metadata: ObjectMeta
+    spec: SliceSpec = SliceSpec()
+
+
+class CELSelector(Struct, frozen=True):
+    expression: str = ""
+
+
+class DeviceSelector(Struct, frozen=True):
+    cel: CELSelector | None = None
+
+
+class DeviceClassSpec(Struct, frozen=True, rename="camel"):
+    selectors: list[DeviceSelector] | None = None
+    config: list[dict[str, object]] | None = None
+
+
+class DeviceClass(Struct, frozen=True):
+    """What an administrator calls a kind of device."""
+
+    metadata: ObjectMeta
+    spec: DeviceClassSpec = DeviceClassSpec()
+
+
+class DeviceRequest(Struct, frozen=True, rename="camel"):
+    """What is asked for under one name: an exact request, or one of several alternatives."""
+
+    name: str = ""
+    device_class_name: str = ""
+    selectors: list[DeviceSelector] | None = None
+    allocation_mode: str = EXACT_COUNT
+    count: int = 1
+    admin_access: bool = False
+    tolerations: list[DeviceToleration] | None = None
+    capacity: dict[str, object] | None = None
+    derived_attributes: list[object] | None = None
+
+
+class Request(Struct, frozen=True, rename="camel"):
+    name: str = ""
+    exactly: DeviceRequest | None = None
+    first_available: list[DeviceRequest] | None = None
+
+
+class DeviceConstraint(Struct, frozen=True, rename="camel"):
+    requests: list[str] | None = None
+    match_attribute: str | None = None
+    distinct_attribute: str | None = None
+
+
+class DeviceClaim(Struct, frozen=True, rename="camel"):
+    requests: list[Request] | None = None
+    constraints: list[DeviceConstraint] | None = None
+    config: list[dict[str, object]] | None = None
+
+
+class ResourceClaimSpec(Struct, frozen=True):
+    devices: DeviceClaim = DeviceClaim()
+
+
+class AllocatedDevice(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One device given to one request; `request` is "name" or "name/alternative"."""
+
+    request: str
+    driver: str
+    pool: str
+    device: str
+    admin_access: bool = False
+
+
+class DeviceAllocation(Struct, frozen=True, omit_defaults=True):
+    results: list[AllocatedDevice] | None = None
+    config: list[dict[str, object]] | None = None
+
+
+class Allocation(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What a claim got, and the nodes that reach all of it (None: every node)."""
+
+    devices: DeviceAllocation = DeviceAllocation()
+    node_selector: NodeSelector | None = None
+
+
+class Consumer(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Who may use a claim."""
+
+    resource: str = ""
+    name: str = ""
+    uid: str = ""
+    api_group: str = ""
+
+
+class ResourceClaimStatus(Struct, frozen=True, rename="camel"):
+    allocation: Allocation | None = None
+    reserved_for: list[Consumer] | None = None
+
+
+class ResourceClaim(Struct, frozen=True):
+    """A request for devices, and what came of it."""
+
+    metadata: ObjectMeta
+    spec: ResourceClaimSpec = ResourceClaimSpec()
+    status: ResourceClaimStatus = ResourceClaimStatus()
+
+
+DeviceObject = ResourceSlice | DeviceClass | ResourceClaim

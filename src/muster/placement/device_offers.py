@@ -1,0 +1,248 @@
+"""Which devices each node reaches, which of them a request may have, and what pods of a trial have taken.
+
+In come the devices of a snapshot and its nodes; out go offers by row and whether claims can be met there,
+asked once for all rows whose free devices are alike.  Next: `device_allocation.py`, which searches one row.
+Axis: N node rows.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from muster.api.core import Node, NodeSelector, Pod
+from muster.api.devices import DeviceRequest, ResourceClaim
+from muster.api.selectors import matches_node_term
+from muster.base.arrays import Bool
+from muster.cluster.devices import ClaimKey, DeviceId, Devices, Offer, device_claims_of
+from muster.cluster.snapshot import Snapshot
+from muster.placement.device_allocation import (
+    Counter,
+    Given,
+    allocate,
+    is_exclusive,
+    requests_of,
+    tolerates,
+)
+from muster.placement.device_selectors import SelectorError, selector_of
+
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
+
+
+class DeviceNeeds(NamedTuple):
+    """What a pod's claims come to: why it can go nowhere (or ""), claims with devices, and the rest."""
+
+    refusal: str
+    allocated: tuple[ClaimKey, ...] = ()
+    open_claims: tuple[ClaimKey, ...] = ()
+
+
+def find_device_needs(pod: Pod, devices: Devices) -> DeviceNeeds:
+    """Look through the claims of a pod."""
+    allocated: list[ClaimKey] = []
+    still_open: list[ClaimKey] = []
+    for name, key in device_claims_of(pod):
+        claim = devices.claims.get(key) if key is not None else None
+        if key is None or claim is None:
+            missing = f'resourceclaim "{key[1]}" not found' if key else f'the claim "{name}" is not made yet'
+            return DeviceNeeds(f"waiting for resource claims: {missing}")
+        if claim.metadata.deletion_timestamp is not None:
+            return DeviceNeeds(f'resourceclaim "{key[1]}" is being deleted')
+        unknown = _not_understood(claim, devices)
+        if unknown:
+            return DeviceNeeds(f'resourceclaim "{key[1]}": {unknown}')
+        (allocated if devices.allocation_of(key) is not None else still_open).append(key)
+    return DeviceNeeds("", tuple(allocated), tuple(dict.fromkeys(still_open)))
+
+
+def _not_understood(claim: ResourceClaim, devices: Devices) -> str:
+    """What a claim asks for and cannot get here: a class that is not there, a rule that is not built."""
+    for name, request in requests_of(claim):
+        if request.device_class_name not in devices.classes:
+            return f"request {name}: deviceclass {request.device_class_name} not found"
+        if request.capacity is not None:
+            return f"request {name}: capacity requests are not honoured yet"
+        if request.derived_attributes:
+            return f"request {name}: derivedAttributes are not honoured yet"
+    return ""
+
+
+class DeviceOffers:
+    """The devices of a frozen snapshot by the rows that reach them."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.devices = snapshot.devices
+        self._nodes = snapshot.nodes
+        self._row_of_node = snapshot.row_of_node
+        self._offers = [offer for offer in self.devices.offers() if is_exclusive(offer.device)]
+        self._local: dict[int, list[Offer]] = {}
+        self.shared: list[tuple[Offer, Bool]] = []  # reached by more than one node, with the mask [N]
+        for offer in self._offers:
+            self._sort_in(offer)
+        self._keys: dict[ClaimKey, bytes] = {}
+        self._eligible: dict[tuple[bytes, DeviceId], bool] = {}
+        self._request_keys: dict[int, tuple[DeviceRequest, bytes]] = {}
+        self._rows: dict[tuple[bytes, object], bool] = {}
+
+    def on(self, row: int) -> list[Offer]:
+        """The devices that a row reaches, its own first."""
+        return self._local.get(row, []) + [offer for offer, mask in self.shared if mask[row]]
+
+    def reaches(self, key: ClaimKey) -> Bool:
+        """[N] the nodes that reach all devices of an allocated claim."""
+        allocation = self.devices.allocation_of(key)
+        selector = allocation.node_selector if allocation is not None else None
+        found = [node is not None and _selects(selector, node) for node in self._nodes]
+        return np.array(found, dtype=np.bool_)
+
+    def is_taken(self, device: DeviceId) -> bool:
+        """Whether some claim has the device, by the API or by a choice of ours."""
+        return device in self.devices.taken
+
+    def eligible(self, request: DeviceRequest, offer: Offer) -> bool:
+        """Whether the request may have the device.  Raises   SelectorError where an expression fails."""
+        key = (self._request_key(request), offer.id)
+        known = self._eligible.get(key)
+        if known is None:
+            known = self._eligible[key] = self._is_eligible(request, offer)
+        return known
+
+    def can_meet(self, claims: Sequence[ClaimKey], row: int) -> bool:
+        """Whether the row could give all these claims their devices, nobody of this trial being there.
+
+        Asked once for rows that have like devices free.  Raises   GaveUp, SelectorError.
+        """
+        like = b"".join(self._claim_key(key) for key in claims)
+        key = (like, self._signature(claims, row))
+        known = self._rows.get(key)
+        if known is None:
+            found = [self.devices.claims[claim] for claim in claims]
+            known = allocate(found, self.on(row), self.is_taken, self.eligible, Counter()) is not None
+            self._rows[key] = known
+        return known
+
+    def _signature(self, claims: Sequence[ClaimKey], row: int) -> object:
+        """Equal for rows between whose devices these claims cannot tell."""
+        found = []
+        names = sorted(
+            {
+                name
+                for claim in claims
+                for constraint in self.devices.claims[claim].spec.devices.constraints or ()
+                for name in (constraint.match_attribute, constraint.distinct_attribute)
+                if name
+            }
+        )
+        requests = [request for claim in claims for _, request in requests_of(self.devices.claims[claim])]
+        for offer in self.on(row):
+            kinds = tuple(self.eligible(request, offer) for request in requests)
+            if any(kinds):
+                attributes = offer.device.attributes or {}
+                values = tuple(
+                    repr(attributes.get(name) or attributes.get(name.rpartition("/")[2])) for name in names
+                )
+                found.append((self.is_taken(offer.id), kinds, values))
+        return tuple(found)
+
+    def _sort_in(self, offer: Offer) -> None:
+        spec, device = offer.slice.spec, offer.device
+        by_device = bool(spec.per_device_node_selection)
+        name = device.node_name if by_device else spec.node_name
+        if name:
+            row = self._row_of_node.get(name)
+            if row is not None:
+                self._local.setdefault(row, []).append(offer)
+            return
+        selector = device.node_selector if by_device else spec.node_selector
+        everywhere = bool(device.all_nodes if by_device else spec.all_nodes)
+        mask = [
+            node is not None and (everywhere or (selector is not None and _selects(selector, node)))
+            for node in self._nodes
+        ]
+        self.shared.append((offer, np.array(mask, dtype=np.bool_)))
+
+    def _is_eligible(self, request: DeviceRequest, offer: Offer) -> bool:
+        chosen = self.devices.classes.get(request.device_class_name)
+        if chosen is None:
+            return False
+        for selector in (*(chosen.spec.selectors or ()), *(request.selectors or ())):
+            if selector.cel is not None and not self._meets(selector.cel.expression, offer):
+                return False
+        return all(tolerates(request, taint) for taint in offer.device.taints or ())
+
+    @staticmethod
+    def _meets(expression: str, offer: Offer) -> bool:
+        driver, pool, device = offer.id
+        try:
+            return selector_of(expression).meets(driver, offer.device)
+        except SelectorError as error:
+            raise SelectorError(f"{error} (device {driver}/{pool}/{device})") from error
+
+    def _request_key(self, request: DeviceRequest) -> bytes:
+        known = self._request_keys.get(id(request))
+        if known is None:
+            known = self._request_keys[id(request)] = (request, _ENCODER.encode(request))
+        return known[1]
+
+    def _claim_key(self, key: ClaimKey) -> bytes:
+        known = self._keys.get(key)
+        if known is None:
+            known = self._keys[key] = _ENCODER.encode(self.devices.claims[key].spec)
+        return known
+
+
+class Trial(NamedTuple):
+    """What pods placed on a fork have got: claims by row, and the devices of each claim.  Never changed."""
+
+    rows: dict[int, tuple[ClaimKey, ...]]
+    given: dict[ClaimKey, tuple[Given, ...]]
+
+
+NOTHING = Trial({}, {})
+
+
+def add(trial: Trial, claims: Sequence[ClaimKey], row: int, offers: DeviceOffers) -> Trial | None:
+    """The trial with these open claims met on `row` as well; claims there already may get other devices.
+
+    None when there is no way.  Raises   GaveUp, SelectorError.
+    """
+    reached = {offer.id for offer in offers.on(row)}
+    fresh: list[ClaimKey] = []
+    for claim in claims:
+        known = trial.given.get(claim)
+        if known is None:
+            fresh.append(claim)
+        elif any(given.offer.id not in reached for given in known):
+            return None
+    there = trial.rows.get(row, ())
+    together = (*there, *fresh)
+    elsewhere = {
+        given.offer.id
+        for claim, found in trial.given.items()
+        if claim not in there
+        for given in found
+        if not given.is_admin
+    }
+    found = allocate(
+        [offers.devices.claims[claim] for claim in together],
+        offers.on(row),
+        lambda device: device in elsewhere or offers.is_taken(device),
+        offers.eligible,
+        Counter(),
+    )
+    if found is None:
+        return None
+    return Trial({**trial.rows, row: together}, {**trial.given, **dict(zip(together, found, strict=True))})
+
+
+def leave(trial: Trial, claims: Sequence[ClaimKey], row: int) -> Trial:
+    """The trial without these claims; a claim that others of the trial share is given back with them."""
+    rows = {**trial.rows, row: tuple(claim for claim in trial.rows.get(row, ()) if claim not in claims)}
+    return Trial(rows, {claim: found for claim, found in trial.given.items() if claim not in claims})
+
+
+def _selects(selector: NodeSelector | None, node: Node) -> bool:
+    if selector is None:
+        return True
+    return any(matches_node_term(term, node) for term in selector.node_selector_terms or ())

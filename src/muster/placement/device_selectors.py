@@ -1,0 +1,220 @@
+"""CEL selectors of devices: does this device meet this expression?
+
+The language is a kept library's (common-expression-language, the Rust interpreter); the functions that
+Kubernetes adds for quantities and versions are here.  An expression is compiled once, and answered once for
+all devices that are alike in what it reads.  In come an expression and a device; out goes yes, no, or an
+error in words.  Source: KEP-4381; k8s.io/dynamic-resource-allocation cel.
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import cel
+
+from muster.api.devices import Device, DeviceAttribute
+from muster.api.quantity import QuantityError, parse_quantity
+from muster.api.versions import Version, VersionError, is_version, parse_version
+
+EXPRESSION_BYTES_MAX = 10 * 1024
+LOOPS_MAX = 2  # macros inside macros; the language has no other way to take long
+_MILLI = 1000
+_QUANTITY, _VERSION = "quantity", "version"
+_DOMAIN = re.compile(r"""\[\s*["']([^"']+)["']\s*\]""")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_LOOP = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(")
+
+
+class SelectorError(ValueError):
+    """An expression that cannot be read, or that fails on a device; the text says which and how."""
+
+
+class Selector:
+    """One compiled expression.  Raises   SelectorError if it cannot be read or could take too long."""
+
+    def __init__(self, expression: str) -> None:
+        self.expression = expression
+        if len(expression.encode()) > EXPRESSION_BYTES_MAX:
+            raise SelectorError(f"CEL expression is longer than {EXPRESSION_BYTES_MAX} bytes")
+        if len(_LOOP.findall(expression)) > LOOPS_MAX:
+            raise SelectorError(f"CEL expression has more than {LOOPS_MAX} macros, which could take too long")
+        try:
+            self._program = cel.compile(expression)
+        except ValueError as error:
+            raise SelectorError(f"CEL compile error: {_first_line(error)}") from error
+        self._words = frozenset(_WORD.findall(expression))
+        self._domains = frozenset(_DOMAIN.findall(expression))
+        self._known: dict[object, bool | str] = {}
+
+    def meets(self, driver: str, device: Device) -> bool:
+        """Whether the device meets the expression.  Raises   SelectorError where it fails on the device."""
+        facts = _facts_of(driver, device)
+        key = (driver, *(item for item in facts if item[1] in self._words or item[0] == "many"))
+        if key not in self._known:
+            self._known[key] = self._evaluate(driver, device)
+        answer = self._known[key]
+        if isinstance(answer, str):
+            raise SelectorError(answer)
+        return answer
+
+    def _evaluate(self, driver: str, device: Device) -> bool | str:
+        context = cel.Context()
+        for name, function in _FUNCTIONS.items():
+            context.add_function(name, function)
+        context.add_variable("device", _variable(driver, device, self._domains))
+        try:
+            answer = self._program.execute(context)
+        except KeyError as error:
+            return f"CEL runtime error: no such key: {str(error).strip(chr(39))}"
+        except (ValueError, TypeError, RuntimeError, ArithmeticError) as error:
+            return f"CEL runtime error: {_first_line(error)}"
+        if not isinstance(answer, bool):
+            return f"CEL expression gives {type(answer).__name__}, not a bool"
+        return answer
+
+
+@lru_cache(maxsize=4096)
+def selector_of(expression: str) -> Selector:
+    """The compiled expression, kept for the next who asks.  Raises   SelectorError."""
+    return Selector(expression)
+
+
+def value_of(attribute: DeviceAttribute) -> object:
+    """What an attribute says, as constraints compare it: its kind and its value."""
+    if attribute.version is not None:
+        return (_VERSION, parse_version(attribute.version)) if is_version(attribute.version) else None
+    plain = {"bool": attribute.bool_value, "int": attribute.int_value, "string": attribute.string}
+    return next(((kind, value) for kind, value in plain.items() if value is not None), None)
+
+
+def find_attribute(driver: str, device: Device, name: str) -> DeviceAttribute | None:
+    """The attribute of this full name; one without a domain is of the driver's own."""
+    attributes = device.attributes or {}
+    if name in attributes:
+        return attributes[name]
+    domain, _, short = name.rpartition("/")
+    return attributes.get(short) if domain == driver else None
+
+
+def _facts_of(driver: str, device: Device) -> tuple[tuple[str, str, object], ...]:
+    """Everything an expression can read of a device, by the last word of its name."""
+    facts: list[tuple[str, str, object]] = [("many", "", bool(device.allow_multiple_allocations))]
+    for name, attribute in sorted((device.attributes or {}).items()):
+        facts.append((name, name.rpartition("/")[2], repr(attribute)))
+    for name, capacity in sorted((device.capacity or {}).items()):
+        facts.append((name, name.rpartition("/")[2], str(capacity.value)))
+    return tuple(facts)
+
+
+def _variable(driver: str, device: Device, domains: frozenset[str]) -> dict[str, Any]:
+    """`device` as expressions see it; a domain that a device does not have is an empty one."""
+    attributes: dict[str, dict[str, Any]] = {domain: {} for domain in domains}
+    capacity: dict[str, dict[str, Any]] = {domain: {} for domain in domains}
+    for name, attribute in (device.attributes or {}).items():
+        domain, _, short = name.rpartition("/")
+        attributes.setdefault(domain or driver, {})[short] = _cel_value(attribute)
+    for name, amount in (device.capacity or {}).items():
+        domain, _, short = name.rpartition("/")
+        capacity.setdefault(domain or driver, {})[short] = _quantity(str(amount.value))
+    return {
+        "driver": driver,
+        "attributes": attributes,
+        "capacity": capacity,
+        "allowMultipleAllocations": bool(device.allow_multiple_allocations),
+    }
+
+
+def _cel_value(attribute: DeviceAttribute) -> Any:
+    for many in (attribute.bools, attribute.ints, attribute.strings):
+        if many is not None:
+            return list(many)
+    if attribute.versions is not None:
+        return [_version(text) for text in attribute.versions]
+    if attribute.version is not None:
+        return _version(attribute.version)
+    plain = (attribute.bool_value, attribute.int_value, attribute.string)
+    return next((value for value in plain if value is not None), None)
+
+
+# ── the functions that Kubernetes adds ───────────────────────────────────────────────────────────
+
+_Tagged = dict[str, Any]
+
+
+def _quantity(text: str) -> _Tagged:
+    try:
+        return {_QUANTITY: parse_quantity(text, milli=True)}
+    except QuantityError as error:
+        raise ValueError(str(error)) from error
+
+
+def _version(text: str) -> _Tagged:
+    try:
+        version = parse_version(text)
+    except VersionError as error:
+        raise ValueError(str(error)) from error
+    return {_VERSION: text.partition("+")[0], "numbers": list(version.numbers)}
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        parse_quantity(text)
+    except QuantityError:
+        return False
+    return True
+
+
+def _order(one: _Tagged, other: _Tagged) -> int:
+    """−1, 0 or 1; only like with like."""
+    if _QUANTITY in one and _QUANTITY in other:
+        low, high = one[_QUANTITY], other[_QUANTITY]
+    elif _VERSION in one and _VERSION in other:
+        low, high = _read(one), _read(other)
+    else:
+        raise TypeError("quantities compare with quantities, versions with versions")
+    return int(low > high) - int(low < high)
+
+
+def _read(tagged: _Tagged) -> Version:
+    return parse_version(str(tagged[_VERSION]))
+
+
+def _plus(one: _Tagged, other: Any, sign: int) -> _Tagged:
+    amount = other[_QUANTITY] if isinstance(other, dict) else int(other) * _MILLI
+    return {_QUANTITY: one[_QUANTITY] + sign * amount}
+
+
+def _as_integer(tagged: _Tagged) -> int:
+    whole, rest = divmod(tagged[_QUANTITY], _MILLI)
+    if rest:
+        raise ValueError("the quantity is no whole number")
+    return int(whole)
+
+
+def _number(tagged: _Tagged, index: int) -> int:
+    return int(tagged["numbers"][index])
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "quantity": _quantity,
+    "isQuantity": _is_quantity,
+    "semver": _version,
+    "isSemver": is_version,
+    "compareTo": _order,
+    "isGreaterThan": lambda one, other: _order(one, other) > 0,
+    "isLessThan": lambda one, other: _order(one, other) < 0,
+    "sign": lambda one: (one[_QUANTITY] > 0) - (one[_QUANTITY] < 0),
+    "isInteger": lambda one: one[_QUANTITY] % _MILLI == 0,
+    "asInteger": _as_integer,
+    "asApproximateFloat": lambda one: one[_QUANTITY] / _MILLI,
+    "add": lambda one, other: _plus(one, other, 1),
+    "sub": lambda one, other: _plus(one, other, -1),
+    "major": lambda one: _number(one, 0),
+    "minor": lambda one: _number(one, 1),
+    "patch": lambda one: _number(one, 2),
+}
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n")[0]

@@ -1,0 +1,285 @@
+"""DynamicResources: devices for claims, decided for all members of a gang together (resource.k8s.io/v1).
+
+A node takes a pod if it can give the pod's claims their devices beside those of the gang's other members that
+are there, which may change theirs for it.  In come pods, the devices of the snapshot and what the fork has
+placed; out go masks, and at the end what each claim gets.  Source: KEP-4381.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from muster.api.core import LabelSelectorRequirement, Node, NodeSelector, NodeSelectorTerm, Pod
+from muster.api.devices import (
+    AllocatedDevice,
+    Allocation,
+    Consumer,
+    DeviceAllocation,
+    ResourceClaim,
+    ResourceSlice,
+)
+from muster.base.arrays import Bool, Int32
+from muster.cluster.devices import ClaimKey, Devices, Offer, device_claims_of, ids_of
+from muster.cluster.snapshot import PodMove, Snapshot
+from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
+from muster.framework.groups import ObjectKey, PodKey
+from muster.framework.points import NodeReason, NodeVerdict
+from muster.framework.ports import Prepare, WriteClaim
+from muster.framework.status import Status
+from muster.placement.device_allocation import GaveUp, Given, requests_of
+from muster.placement.device_offers import NOTHING, DeviceOffers, Trial, add, find_device_needs, leave
+
+CANNOT = "cannot allocate all claims"
+NOT_THERE = "node(s) do not reach the devices of the pod's claims"
+GAVE_UP = "node(s) on which the search for devices was given up"
+
+
+class DynamicResources:
+    """All claims of a pod have, or can get, devices that its node reaches."""
+
+    name: ClassVar[str] = "DynamicResources"
+    reads_metadata: ClassVar[bool] = False
+    reads_pods: ClassVar[bool] = True
+
+    def check_claims(self, waiting: Sequence[Pod], devices: Devices) -> Status:
+        for pod in waiting:
+            for name, key in device_claims_of(pod):
+                if key is None:
+                    return Status.unresolvable(
+                        f'pod {pod.metadata.name} waits for the claim that is to be made for "{name}"'
+                    )
+                if key not in devices.claims:
+                    return Status.unresolvable(
+                        f'pod {pod.metadata.name} waits for resourceclaim "{key[1]}", which does not exist'
+                    )
+        return Status.success()
+
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+        if not pod.spec.resource_claims:
+            return NodeVerdict(np.ones(len(rows), dtype=np.bool_))
+        needs = find_device_needs(pod, snapshot.devices)
+        if needs.refusal:
+            nowhere = np.zeros(len(rows), dtype=np.bool_)
+            return NodeVerdict(nowhere, (NodeReason(~nowhere, needs.refusal, resolvable=False),))
+        offers = offers_of(snapshot)
+        reached = np.ones(len(rows), dtype=np.bool_)
+        for claim in needs.allocated:
+            reached &= offers.reaches(claim)[rows]
+        found = [NodeReason(~reached, NOT_THERE, resolvable=False)] if not reached.all() else []
+        met, given_up = _meet(needs.open_claims, snapshot, offers, rows)
+        if given_up.any():
+            found.append(NodeReason(given_up, GAVE_UP))
+        if not (met | given_up).all():
+            found.append(NodeReason(~(met | given_up), CANNOT))
+        return NodeVerdict(reached & met, tuple(found))
+
+    def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
+        """The row itself; every row where devices are shared between nodes, or claims between pods."""
+        if not pod.spec.resource_claims or not placed.spec.resource_claims:
+            return np.empty(0, dtype=np.int32)
+        theirs = {key for _, key in device_claims_of(placed)}
+        if offers_of(snapshot).shared or theirs & {key for _, key in device_claims_of(pod)}:
+            return None
+        return np.array([row], dtype=np.int32)
+
+    def prepare(
+        self, placed: Sequence[tuple[Pod, int]], snapshot: Snapshot
+    ) -> Mapping[PodKey, tuple[Prepare, ...]]:
+        claiming = [(pod, row) for pod, row in placed if pod.spec.resource_claims]
+        if not claiming:
+            return {}
+        fork = snapshot.fork()
+        for pod, row in claiming:
+            fork.place(pod, row)
+        trial, devices = _trial_of(fork), snapshot.devices
+        users: dict[ClaimKey, list[Pod]] = {}
+        node_of: dict[ClaimKey, str] = {}
+        for pod, row in claiming:
+            for _, key in device_claims_of(pod):
+                if key is not None and key in devices.claims:
+                    users.setdefault(key, []).append(pod)
+                    node_of[key] = snapshot.node_names[row]
+        writes: dict[PodKey, tuple[Prepare, ...]] = {_key_of(pod): () for pod, _ in claiming}
+        for key, pods in users.items():
+            claim = devices.claims[key]
+            write = _write(claim, pods, trial.given.get(key), node_of[key], devices)
+            if write is not None:
+                writes[write.key] = (*writes[write.key], write)
+        return writes
+
+    def is_ready(self, pod: Pod, node: Node, snapshot: Snapshot) -> Status:
+        devices = snapshot.devices
+        for _, key in device_claims_of(pod):
+            claim = devices.claims.get(key) if key is not None else None
+            if key is None or claim is None:
+                return Status.unschedulable("a resource claim of the pod is gone")
+            allocation = claim.status.allocation
+            if allocation is None:
+                if key in devices.choices:
+                    return Status.wait(f'devices of claim "{key[1]}" to be written')
+                return Status.unschedulable(f'claim "{key[1]}" got no devices on node {node.metadata.name}')
+            row = snapshot.row_of_node.get(node.metadata.name)
+            if row is None or not offers_of(snapshot).reaches(key)[row]:
+                text = f'the devices of claim "{key[1]}" are not reached from node {node.metadata.name}'
+                return Status.unschedulable(text)
+            rival = _earlier_owner(key, claim, devices)
+            if rival is not None:
+                return Status.unschedulable(
+                    f'claim "{rival[1]}" of namespace {rival[0]} has a device of claim "{key[1]}"'
+                )
+            if not any(user.uid == pod.metadata.uid for user in claim.status.reserved_for or ()):
+                return Status.wait(f'claim "{key[1]}" to be reserved')
+        return Status.success()
+
+    def hint_rules(self) -> tuple[HintRule, ...]:
+        return (
+            HintRule(Change.DEVICES_CHANGED, _concerns),
+            HintRule(Change.NODE_ADDED),
+            HintRule(Change.NODE_LABELS_CHANGED),
+            HintRule(Change.POD_UPDATED),
+        )
+
+
+def offers_of(snapshot: Snapshot) -> DeviceOffers:
+    """What the frozen snapshot has to offer, reckoned once."""
+    offers: DeviceOffers = snapshot.fold("DynamicResources offers", DeviceOffers, lambda value, moves: value)
+    return offers
+
+
+def _meet(
+    claims: Sequence[ClaimKey], snapshot: Snapshot, offers: DeviceOffers, rows: Int32
+) -> tuple[Bool, Bool]:
+    """Rows [K] that can give these claims their devices, and rows [K] for which nobody knows."""
+    met = np.ones(len(rows), dtype=np.bool_)
+    given_up = np.zeros(len(rows), dtype=np.bool_)
+    if not claims:
+        return met, given_up
+    trial = _trial_of(snapshot)
+    is_alone = not any(claim in trial.given for claim in claims)
+    shared = {offer.id for offer, _ in offers.shared}
+    is_free = not any(each.offer.id in shared for found in trial.given.values() for each in found)
+    for index, row in enumerate(rows.tolist()):
+        try:
+            if is_alone and is_free and not trial.rows.get(row):
+                met[index] = offers.can_meet(claims, row)
+            else:
+                met[index] = add(trial, claims, row, offers) is not None
+        except GaveUp:
+            met[index], given_up[index] = False, True
+    return met, given_up
+
+
+def _trial_of(snapshot: Snapshot) -> Trial:
+    """What pods placed on this fork have got between them."""
+    offers = offers_of(snapshot)
+
+    def step(trial: Trial, moves: Sequence[PodMove]) -> Trial:
+        for move in moves:
+            if not move.pod.spec.resource_claims:
+                continue
+            claims = find_device_needs(move.pod, snapshot.devices).open_claims
+            if move.sign > 0:
+                try:
+                    trial = add(trial, claims, move.row, offers) or trial
+                except GaveUp:
+                    continue
+            else:
+                trial = leave(trial, claims, move.row)
+        return trial
+
+    return snapshot.fold("DynamicResources", lambda _: NOTHING, step)
+
+
+def _write(
+    claim: ResourceClaim,
+    pods: Sequence[Pod],
+    given: Sequence[Given] | None,
+    node_name: str,
+    devices: Devices,
+) -> WriteClaim | None:
+    """What is to be said on a claim: its devices if it has none yet, and everybody who may use them."""
+    users = list(claim.status.reserved_for or ())
+    known = {user.uid for user in users}
+    users += [
+        Consumer("pods", pod.metadata.name, pod.metadata.uid) for pod in pods if pod.metadata.uid not in known
+    ]
+    allocation = None
+    if claim.status.allocation is None and given is not None:
+        allocation = _allocation(claim, given, node_name, devices)
+    if allocation is None and len(users) == len(known):
+        return None
+    meta = claim.metadata
+    key = ObjectKey(meta.namespace, meta.name)
+    return WriteClaim(_key_of(pods[0]), key, meta.uid, meta.resource_version, allocation, tuple(users))
+
+
+def _allocation(claim: ResourceClaim, given: Sequence[Given], node_name: str, devices: Devices) -> Allocation:
+    results = [AllocatedDevice(each.request, *each.offer.id, admin_access=each.is_admin) for each in given]
+    return Allocation(
+        DeviceAllocation(results, _config(claim, given, devices) or None),
+        _reach([each.offer for each in given], node_name),
+    )
+
+
+def _config(claim: ResourceClaim, given: Sequence[Given], devices: Devices) -> list[dict[str, object]]:
+    """The parameters of classes and of the claim, for the drivers that gave something."""
+    found: list[dict[str, object]] = []
+    chosen = {each.request for each in given}
+    for name, request in requests_of(claim):
+        device_class = devices.classes.get(request.device_class_name)
+        if name in chosen and device_class is not None:
+            parts = device_class.spec.config or ()
+            found += [{"source": "FromClass", "requests": [name], **part} for part in parts]
+    found += [{"source": "FromClaim", **config} for config in claim.spec.devices.config or ()]
+    return found
+
+
+def _reach(offers: Iterable[Offer], node_name: str) -> NodeSelector | None:
+    """Which nodes reach all of these devices: the one node, those of the slices, or (None) all."""
+    slices = [offer.slice for offer in offers]
+    if not slices or all(_is_everywhere(found) for found in slices):
+        return None
+    name = LabelSelectorRequirement("metadata.name", "In", [node_name])
+    selectors = {id(found): found.spec.node_selector for found in slices}
+    if len(selectors) == 1 and slices[0].spec.node_selector is not None:
+        return slices[0].spec.node_selector
+    return NodeSelector([NodeSelectorTerm(match_fields=[name])])
+
+
+def _is_everywhere(found: ResourceSlice) -> bool:
+    return bool(found.spec.all_nodes)
+
+
+def _earlier_owner(key: ClaimKey, claim: ResourceClaim, devices: Devices) -> ClaimKey | None:
+    """Another claim that the API shows with one of our devices, written before ours was."""
+    allocation = claim.status.allocation
+    for device in ids_of(allocation) if allocation is not None else ():
+        for other in devices.taken.get(device, ()):
+            found = devices.claims.get(other)
+            if other == key or found is None or found.status.allocation is None:
+                continue
+            if _version(found) < _version(claim):
+                return other
+    return None
+
+
+def _version(claim: ResourceClaim) -> int:
+    text = claim.metadata.resource_version
+    return int(text) if text.isdecimal() else 0
+
+
+def _key_of(pod: Pod) -> PodKey:
+    return ObjectKey(pod.metadata.namespace, pod.metadata.name)
+
+
+def _concerns(rejected: Rejected, event: ClusterEvent) -> Hint:
+    """Who claims nothing is not helped; a claim that keeps its devices helps only its own pods."""
+    keys = {key for pod in rejected.pods for _, key in device_claims_of(pod)}
+    if not keys:
+        return Hint.SKIP
+    found = event.devices
+    if isinstance(found, ResourceClaim) and found.status.allocation is not None:
+        is_ours = (found.metadata.namespace, found.metadata.name) in keys
+        return Hint.QUEUE if is_ours else Hint.SKIP
+    return Hint.QUEUE

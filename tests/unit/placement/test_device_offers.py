@@ -1,0 +1,129 @@
+"""Which devices a node reaches, and what pods of a trial have taken."""
+
+import pytest
+from tests.unit.cluster.device_objects import (
+    DRIVER,
+    given,
+    make_claim,
+    make_class,
+    make_device,
+    make_request,
+    make_slice,
+)
+
+from muster.api.core import LabelSelectorRequirement, NodeSelector, NodeSelectorTerm, PodClaim
+from muster.api.devices import Device, DeviceObject
+from muster.cluster.devices import DeviceBook
+from muster.placement.device_offers import NOTHING, DeviceOffers, add, find_device_needs, leave
+from muster.placement.device_selectors import SelectorError
+from muster.testing.builders import make_cluster, make_pod
+
+C, D = ("default", "c"), ("default", "d")
+ZONE_A = NodeSelector([NodeSelectorTerm([LabelSelectorRequirement("zone", "In", ["a"])])])
+
+
+def offers_with(*objects: DeviceObject) -> DeviceOffers:
+    """Two nodes, n1 in zone a and n2 in zone b."""
+    cluster = make_cluster().node(labels={"zone": "a"}).node(labels={"zone": "b"})
+    for each in objects:
+        cluster.state.devices.apply(each)
+    return DeviceOffers(cluster.snapshot())
+
+
+def names(offers: DeviceOffers, row: int) -> list[str]:
+    return [offer.device.name for offer in offers.on(row)]
+
+
+def test_a_node_reaches_its_own_devices_and_those_for_many() -> None:
+    own = make_slice("n1", make_device("own"))
+    zone = make_slice("zone", make_device("near"), node_selector=ZONE_A)
+    every = make_slice("all", make_device("far"), all_nodes=True)
+    offers = offers_with(own, zone, every)
+    assert sorted(names(offers, 0)) == ["far", "near", "own"]
+    assert names(offers, 1) == ["far"]
+
+
+def test_devices_of_one_slice_may_choose_their_nodes() -> None:
+    devices = (Device("a", node_name="n2"), Device("b", node_selector=ZONE_A), Device("c", all_nodes=True))
+    offers = offers_with(make_slice("mixed", *devices, per_device_node_selection=True))
+    assert sorted(names(offers, 0)) == ["b", "c"]
+    assert sorted(names(offers, 1)) == ["a", "c"]
+
+
+def test_devices_that_are_divided_or_bound_later_are_not_given_out() -> None:
+    devices = (Device("part", consumes_counters=[{}]), Device("slow", binding_conditions=["ready"]))
+    assert names(offers_with(make_slice("n1", *devices)), 0) == []
+
+
+@pytest.mark.parametrize(
+    ("objects", "refusal"),
+    [
+        ([], 'waiting for resource claims: resourceclaim "c" not found'),
+        ([make_claim("c")], 'resourceclaim "c": request r: deviceclass gpu not found'),
+        (
+            [make_class(), make_claim("c", make_request("r", 1, capacity={}))],
+            'resourceclaim "c": request r: capacity requests are not honoured yet',
+        ),
+    ],
+)
+def test_what_leads_nowhere_is_named(objects: list[DeviceObject], refusal: str) -> None:
+    book = DeviceBook()
+    for each in objects:
+        book.apply(each)
+    pod = make_pod(resource_claims=[PodClaim("x", "c")])
+    assert find_device_needs(pod, book.freeze()).refusal == refusal
+
+
+def test_needs_tell_allocated_and_open_claims_apart() -> None:
+    book = DeviceBook()
+    for each in (make_class(), make_claim("c"), make_claim("d", allocation=given("gpu-0"))):
+        book.apply(each)
+    pod = make_pod(resource_claims=[PodClaim("x", "c"), PodClaim("y", "d")])
+    needs = find_device_needs(pod, book.freeze())
+    assert (needs.allocated, needs.open_claims) == ((D,), (C,))
+
+
+def test_rows_with_like_devices_are_asked_about_once() -> None:
+    slices = (make_slice("n1", make_device("a")), make_slice("n2", make_device("b")))
+    offers = offers_with(make_class(), make_claim("c"), *slices)
+    assert offers.can_meet([C], 0)
+    assert offers.can_meet([C], 1)
+    assert len(offers._rows) == 1
+
+
+def test_a_selector_that_fails_names_the_device() -> None:
+    expression = f'device.attributes["{DRIVER}"].nope == "x"'
+    offers = offers_with(make_class(expression), make_claim("c"), make_slice("n1", make_device("a")))
+    with pytest.raises(SelectorError, match=r"no such key: nope \(device gpu.example.com/n1/a\)"):
+        offers.can_meet([C], 0)
+
+
+def test_a_second_claim_may_make_the_first_change_its_device() -> None:
+    special = make_claim("d", make_request("r", 1, f'device.attributes["{DRIVER}"].model == "a"'))
+    devices = (make_device("a", model="a"), make_device("b", model="b"))
+    offers = offers_with(make_class(), make_claim("c"), special, make_slice("n1", *devices))
+    first = add(NOTHING, [C], 0, offers)
+    assert first is not None
+    assert [each.offer.device.name for each in first.given[C]] == ["a"]
+    both = add(first, [D], 0, offers)
+    assert both is not None
+    assert [each.offer.device.name for each in both.given[C]] == ["b"]
+    assert leave(both, [D], 0).given.keys() == {C}
+
+
+def test_a_device_for_many_nodes_is_given_once() -> None:
+    offers = offers_with(
+        make_class(), make_claim("c"), make_claim("d"), make_slice("all", make_device("far"), all_nodes=True)
+    )
+    first = add(NOTHING, [C], 0, offers)
+    assert first is not None
+    assert add(first, [D], 1, offers) is None
+
+
+def test_who_shares_a_claim_must_reach_what_it_got() -> None:
+    slices = (make_slice("n1", make_device("a")), make_slice("n2", make_device("b")))
+    offers = offers_with(make_class(), make_claim("c"), *slices)
+    first = add(NOTHING, [C], 0, offers)
+    assert first is not None
+    assert add(first, [C], 1, offers) is None
+    assert add(first, [C], 0, offers) is not None
