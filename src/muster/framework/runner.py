@@ -293,7 +293,7 @@ class Runner:
     def check_claims(self, entity: str, waiting: Sequence[Pod], devices: Devices) -> Status:
         """The first verdict that holds pods back for claims of theirs, else success."""
         for plugin in self._claim_gates:
-            with _blamed(plugin.name, "check_claims", entity):
+            with blamed(plugin.name, "check_claims", entity):
                 status = plugin.check_claims(waiting, devices)
             if not status.ok:
                 return replace(status, plugin=plugin.name)
