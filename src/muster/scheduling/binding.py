@@ -164,7 +164,8 @@ def tend_bindings(books: Books, now_s: float) -> list[Effect]:
     effects: list[Effect] = []
     for binding in again:
         if books.state.node(binding.node_name) is None:
-            given_up.append(binding)
+            text = f"node {binding.node_name} is gone, and nobody knows whether the binding to it was taken"
+            effects += _undo(books, binding, text, now_s)
         else:
             pod = books.state.pod(binding.key)
             if pod is not None and pod.metadata.uid == binding.uid:

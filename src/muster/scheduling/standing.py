@@ -15,7 +15,7 @@ from muster.scheduling.members import Cast, Member, Stage, group_entity
 BOUND, RUNNING, READY = "Bound", "Running", "Ready"
 UNDER_WAY, HALF_HELD = "UnderWay", "HalfHeld"
 RELEASING, RELEASED, RESTARTING = "Releasing", "Released", "Restarting"
-NOTHING_BOUND = "NothingBound"
+NOTHING_BOUND, FINISHED = "NothingBound", "Finished"
 MEMBERS_LOST, MIN_COUNT_RAISED = "MembersLost", "MinCountRaised"
 NOT_STARTED = frozenset({UNDER_WAY, HALF_HELD, RELEASING, RELEASED, RESTARTING, NOTHING_BOUND})
 
@@ -92,7 +92,12 @@ def says_started(books: Books, group: Group) -> bool:
 
 
 def is_ours(books: Books, leaf: Cast) -> bool:
-    """Whether some member is ours; a group of another scheduler is its own to speak about."""
+    """Whether some member is ours, or all are gone that we have spoken of.
+
+    A group of another scheduler is its own to speak about.
+    """
+    if not any(leaf.stages.values()) and leaf.group is not None:
+        return books.conditions.of_group(leaf.group, WHOLE) is not None
     return any(
         books.members.is_ours(member.pod)
         for member in leaf.of(Stage.WAITING, Stage.ASSUMED, Stage.BOUND, Stage.SUCCEEDED, Stage.FAILED)

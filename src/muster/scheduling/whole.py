@@ -50,7 +50,7 @@ def whole_condition(books: Books, leaf: Cast, *, starts: bool = False) -> Condit
     counts = standing.count(books, leaf)
     if said is None and not counts.bound and not books.conditions.has_been_scheduled(group):
         return None
-    if not standing.is_ours(books, leaf) and said is None:
+    if not standing.is_ours(books, leaf):
         return None
     gang = books.gangs.find(group_entity(group.key))
     reason = standing.BOUND if starts else _reason(books, leaf, gang, counts, said)
@@ -105,7 +105,8 @@ def see_whole(books: Books, leaf: Cast, now_s: float) -> list[Effect]:
     if known is not None and (known.reason, known.message) == (wanted.reason, wanted.message):
         return []
     is_other = known is None or known.reason != wanted.reason
-    if is_other and wanted.reason in _AT_ONCE:
+    is_over = wanted.reason == standing.NOTHING_BOUND and not leaf.stages[Stage.WAITING]
+    if is_other and wanted.reason in _AT_ONCE and not is_over:
         return write_whole(books, leaf, wanted, now_s)
     books.gangs.count_at(group_entity(group.key), now_s + (QUIET_S if is_other else COUNT_AGAIN_S))
     return []
@@ -144,7 +145,8 @@ def _reason(books: Books, leaf: Cast, gang: Gang | None, counts: Counts, said: C
         return standing.RESTARTING if reason == standing.RESTARTING else standing.NOTHING_BOUND
     if counts.bound < counts.needed:
         if not counts.held and not leaf.stages[Stage.WAITING]:
-            return ""  # it is over: the pods of a finished job are cleared away
+            # it is over: the pods of a finished job are cleared away
+            return standing.FINISHED if counts.succeeded else standing.NOTHING_BOUND
         if not counts.held and not counts.succeeded:
             return standing.NOTHING_BOUND  # it begins anew
         return standing.MEMBERS_LOST if gang is not None and gang.is_lost else standing.MIN_COUNT_RAISED

@@ -20,6 +20,7 @@ from muster.framework.ports import (
     GroupSeen,
     NodeGone,
     NodeSeen,
+    PatchPodStatus,
     PodGone,
     PodSeen,
 )
@@ -57,6 +58,9 @@ class Told:
         binds = tuple(
             effect for effect in effects if isinstance(effect, BindPod) and not self._is_asked_again(effect)
         )
+        for effect in effects:
+            if isinstance(effect, PatchPodStatus) and effect.condition is not None:
+                self._give_up(effect)
         self.on_the_wire |= {bind.key: bind for bind in binds}
         for judge in self.judges if binds else ():
             judge.judge(binds, now_s)
@@ -65,6 +69,12 @@ class Told:
         """Whether this very binding is on the wire already: asking again decides nothing."""
         known = self.on_the_wire.get(bind.key)
         return known is not None and (known.uid, known.node_name) == (bind.uid, bind.node_name)
+
+    def _give_up(self, said: PatchPodStatus) -> None:
+        """The scheduler says that the pod waits: it does not count on its binding any more."""
+        bind = self.on_the_wire.get(said.key)
+        if bind is not None and bind.uid == said.uid:
+            del self.on_the_wire[said.key]
 
     def reset(self) -> None:
         """A new scheduler is told everything anew, and knows of no binding on the wire."""

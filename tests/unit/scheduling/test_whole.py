@@ -3,6 +3,7 @@
 from tests.unit.scheduling.gang_world import owned, start, whole, words
 from tests.unit.scheduling.world import World
 
+from muster.api.meta import Condition
 from muster.framework.ports import PatchGroupStatus
 
 
@@ -66,11 +67,14 @@ def test_a_gang_under_way_says_by_when_it_must_be_whole() -> None:
     )
 
 
-def test_a_finished_gang_whose_pods_are_cleared_away_keeps_its_last_word() -> None:
+def test_a_finished_gang_whose_pods_are_cleared_away_is_no_loss() -> None:
     world = gang().run(1).end("g-0", "g-1", "g-2").run(60)
-    said = words(world)
-    world.delete("g-0", "g-1", "g-2").run(60)
-    assert (whole(world), words(world)) == (("True", "Running"), said)
+    assert whole(world) == ("True", "Running")
+    world.delete("g-0").run(60)
+    assert whole(world) == ("False", "Finished")
+    world.delete("g-1", "g-2").run(60)
+    assert whole(world) == ("False", "NothingBound")
+    assert world.notes("GangMembersLost") == []
 
 
 def test_whoever_erases_it_has_it_written_again() -> None:
@@ -82,3 +86,16 @@ def test_whoever_erases_it_has_it_written_again() -> None:
 def test_basic_groups_are_not_counted() -> None:
     world = owned(World().node("n1", cpu=8).group("g"), "g", 0).run(60)
     assert whole(world) == ("", "")
+
+
+def test_what_was_cleared_away_while_nobody_looked_is_said_by_the_next_scheduler() -> None:
+    world = gang().run(60)
+    world.scheduler.handle = lambda event, now_s: []  # type: ignore[method-assign]
+    world.delete("g-0", "g-1", "g-2").restart().run(60)
+    assert whole(world) == ("False", "NothingBound")
+
+
+def test_a_gang_of_another_muster_is_not_counted_by_this_one() -> None:
+    world = World().node("n1", cpu=8).group("g", 2, conditions=(Condition(type="muster.dev/Whole"),))
+    world.members("g", 0, 1, scheduler="other", node="n1").run(600)
+    assert writes(world) == 0
