@@ -28,6 +28,7 @@ class SoundEvictions:
         self._now_s = 0.0
         self._told = told
         self._nominated: dict[str, str] = {}  # uid → node
+        self._said: set[str] = set()  # uids of pods that this scheduler has nominated itself
         self._just_nominated: set[str] = set()  # by this answer
         self._leaving: dict[Preemptor, dict[str, PodKey]] = {}  # asked to leave, by uid
         self._complaints: list[str] = []
@@ -40,13 +41,15 @@ class SoundEvictions:
     def reset(self) -> None:
         """Another scheduler knows of nobody it asked to leave."""
         self._nominated.clear()
+        self._said.clear()
         self._leaving.clear()
 
     def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
         """Learn what is nominated, and judge what is evicted."""
         self._now_s = now_s
         if isinstance(event, PodSeen) and event.pod.status.nominated_node_name:
-            self._nominated.setdefault(event.pod.metadata.uid, event.pod.status.nominated_node_name)
+            if event.pod.metadata.uid not in self._said:  # what it has said itself is newer than what it sees
+                self._nominated[event.pod.metadata.uid] = event.pod.status.nominated_node_name
         elif isinstance(event, EvictFailed) or (isinstance(event, EvictDone) and event.is_gone):
             for victims in self._leaving.values():
                 victims.pop(event.uid, None)
@@ -55,6 +58,7 @@ class SoundEvictions:
         for effect in effects:
             if isinstance(effect, PatchPodStatus) and effect.nominated_node_name is not None:
                 self._nominated[effect.uid] = effect.nominated_node_name
+                self._said.add(effect.uid)
                 self._just_nominated.add(effect.uid)
             elif isinstance(effect, EvictPod) and effect.preemptor_kind:  # else a gang is released
                 evicted.setdefault((effect.preemptor_kind, effect.preemptor), []).append(effect)

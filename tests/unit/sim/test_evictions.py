@@ -91,3 +91,17 @@ def test_another_scheduler_is_not_held_to_what_the_first_asked() -> None:
     scene.checker.reset()
     scene.see(replace(low, metadata=replace(low.metadata, deletion_timestamp="2026-01-01T00:00:30Z")))
     assert not any("a second time" in said for said in scene.decide("low2"))
+
+
+def test_a_seat_that_an_earlier_scheduler_moved_is_where_it_moved_it() -> None:
+    scene = Scene()
+    for seat in ("nowhere", "n1"):
+        seen = make_pod("h", cpu=1, priority=10)
+        scene.see(replace(seen, status=replace(seen.status, nominated_node_name=seat)))
+    assert scene.decide("low", seat="") == []
+
+
+def test_pods_of_a_gang_that_is_released_go_for_nobody() -> None:
+    scene = Scene()
+    released = replace(evict("low"), preemptor_kind="", preemptor=ObjectKey("", ""))
+    assert scene.tell(TimeReached(), released) == []

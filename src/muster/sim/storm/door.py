@@ -16,6 +16,15 @@ from muster.sim.view import Object, group_of
 MERGE = "application/merge-patch+json"
 _KUBELET = "system:serviceaccount:kube-system:kubelet"
 _RETRY_AFTER_S = 3
+_KEPT_METADATA = ("name", "labels", "annotations", "ownerReferences")
+_KEPT_SPEC = (
+    "schedulerName",
+    "terminationGracePeriodSeconds",
+    "restartPolicy",
+    "containers",
+    "schedulingGroup",
+    "priorityClassName",
+)
 
 
 class Landed(NamedTuple):
@@ -71,8 +80,16 @@ class FrontDoor:
         if refusal is not None:
             return refusal
         weather = self._sky.weather
-        fate = self._sky.pick((("node gone", weather.node_gone), ("node dies", weather.node_dies)))
-        if fate == "node gone":
+        fate = self._sky.pick(
+            (
+                ("made anew", weather.made_anew),
+                ("node gone", weather.node_gone),
+                ("node dies", weather.node_dies),
+            )
+        )
+        if fate == "made anew" and pod is not None and pod["metadata"].get("ownerReferences"):
+            self._make_anew(pod, now_s)
+        elif fate == "node gone":
             self._count("bound to a node that is gone")
             self.inner.handle(Request("DELETE", f"/api/v1/nodes/{node_name}"), now_s)
         response = self.inner.handle(request, now_s)
@@ -112,6 +129,18 @@ class FrontDoor:
                 self._count("binding refused with 429")
                 return _refusal(429, "TooManyRequests", "slow down", _RETRY_AFTER_S)
         return None
+
+    def _make_anew(self, pod: Object, now_s: float) -> None:
+        """The pod goes by force, and its owner makes another of its name at once."""
+        self._count("pod made anew under its binding")
+        metadata = pod["metadata"]
+        pods = f"/api/v1/namespaces/{metadata['namespace']}/pods"
+        grace: Object = {"gracePeriodSeconds": 0}
+        self.inner.handle(Request("DELETE", f"{pods}/{metadata['name']}", body=grace), now_s)
+        kept = {key: metadata[key] for key in _KEPT_METADATA if key in metadata}
+        spec = {key: value for key, value in pod["spec"].items() if key in _KEPT_SPEC}
+        made: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": kept, "spec": spec}
+        self.inner.handle(Request("POST", pods, body=made), now_s)
 
     # ── kubelets ──
 

@@ -27,6 +27,7 @@ FAULTS = (
     "binding refused with 409",
     "binding refused with 404",
     "binding refused with 429",
+    "pod made anew under its binding",
     "bound to a node that is gone",
     "node died before the pod started",
     "kubelet refused: OutOfcpu",

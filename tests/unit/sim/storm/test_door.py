@@ -67,6 +67,31 @@ def test_a_kubelet_refuses_a_pod(weather: Weather, reason: str) -> None:
     assert (status["phase"], status["reason"]) == ("Failed", reason)
 
 
+def test_another_pod_of_the_name_may_be_there_by_then() -> None:
+    stage = staged()
+    first = stage.object("p")
+    first["metadata"]["ownerReferences"] = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u", "controller": True}
+    ]
+    stage.sky.weather = Weather(made_anew=1.0)
+    stage.world.door.handle(
+        Request(
+            "POST",
+            "/api/v1/namespaces/default/pods/p/binding",
+            headers={"content-type": JSON},
+            body={
+                "metadata": {"name": "p", "namespace": "default", "uid": first["metadata"]["uid"]},
+                "target": {"kind": "Node", "name": "n0"},
+            },
+        ),
+        stage.world.now_s(),
+    )
+    assert stage.counts["pod made anew under its binding"] == 1
+    assert stage.landings == []
+    pods = stage.world.store.list(stage.world.watched["pods"])
+    assert [pod["metadata"]["uid"] != first["metadata"]["uid"] for pod in pods] == [True]
+
+
 def test_a_quota_refuses_the_pod_that_is_too_many() -> None:
     stage = staged()
     stage.world.door.quota = 2
