@@ -114,7 +114,7 @@ class SoundDecisions:
         for replica in self._world.replicas.values():
             if not replica.is_deciding or replica.started_s < self._world.restored_s:
                 continue  # one that still knows what never was is about to be started anew
-            for checker in (replica.whole, replica.room, replica.evictions):
+            for checker in (replica.whole, replica.room, replica.evictions, replica.backoffs):
                 for complaint in checker.check(now_s):
                     yield f"{replica.identity}: {checker.name}: {complaint}"
             if replica.line.impatience:

@@ -32,6 +32,7 @@ from muster.sim.evictions import SoundEvictions
 from muster.sim.storm.informer import Informer, Source
 from muster.sim.storm.line import Answer, Line, Server
 from muster.sim.storm.outbox import Outbox
+from muster.sim.storm.releases import ReleasesBackOff
 from muster.sim.storm.weather import Sky
 from muster.sim.told import GangWhole, RoomAsTold, Told
 
@@ -99,6 +100,7 @@ class Replica:
         self.whole = GangWhole(self.told)
         self.room = RoomAsTold(self.told)
         self.evictions = SoundEvictions(self.told)
+        self.backoffs = ReleasesBackOff(self.told)
         self.line = Line(world, sky, identity)
         self._world = world
         self._sky = sky
@@ -271,6 +273,7 @@ class Replica:
         effects = tuple(self.scheduler.handle(event, now_s))
         self.told.observe(event, effects, now_s)
         self.evictions.observe(event, effects, now_s)
+        self.backoffs.observe(event, effects, now_s)
         for effect in effects:
             if self.is_dead:
                 return

@@ -40,7 +40,6 @@ from muster.sim.view import (
 GATE = "example.com/hold"
 GANGS = (20, 27)
 RIVAL = "rival"
-TERMS = False
 _PRIORITIES = {"low": 10, "high": 1000}
 _OWNER_LOOKS_S = 5.0
 _POLICIES = ("replace", "hold", "restart", "release")
@@ -152,9 +151,9 @@ class Users:
         min_count = int(self._generator.integers(1, size + 1)) if self._strikes(0.3) else size
         priority_class = str(self._generator.choice(["", "", "", "", "low", "low", "high"]))
         annotations: dict[str, str] = {}
-        if TERMS and self._strikes(0.6):
+        if self._strikes(0.6):
             annotations["muster.dev/bind-timeout"] = str(self._generator.choice(["30", "60s", "2m"]))
-        if TERMS and self._strikes(0.4):
+        if self._strikes(0.4):
             annotations["muster.dev/on-member-loss"] = str(self._generator.choice(_POLICIES))
         cpu = str(self._generator.choice(["1", "1", "500m", "2", "3"]))
         spec = pod_spec({"cpu": cpu}, scheduler=SCHEDULER_NAMES[0], group=name, priority_class=priority_class)

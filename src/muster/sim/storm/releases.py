@@ -1,0 +1,54 @@
+"""A gang that was released is not decided on again at once, else pods made anew would loop.
+
+`ReleasesBackOff` listens to one process behind `Told`: what it decides after it has released a gang that had
+not started.  How long the next process waits is not judged: it knows the release by its condition only.
+"""
+
+from collections.abc import Iterable
+
+from muster.framework.groups import GroupKey, ObjectKey
+from muster.framework.ports import BindPod, Effect, Event, EvictPod
+from muster.sim.told import Told
+
+BACKOFF_S = 10.0
+_SCHEDULED = "PodGroupInitiallyScheduled"
+
+
+class ReleasesBackOff:
+    """Complains of a gang that is bound within ten seconds of its release."""
+
+    name = "releases back off"
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+        self._released_s: dict[GroupKey, float] = {}
+        self._asked: set[str] = set()  # uids of pods whose binding was asked for before
+        self._complaints: list[str] = []
+
+    def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
+        """Note releases, and judge bindings."""
+        for effect in effects:
+            if isinstance(effect, EvictPod) and not effect.preemptor_kind:
+                self._release(effect.key, now_s)
+            elif isinstance(effect, BindPod) and effect.group is not None and effect.uid not in self._asked:
+                self._asked.add(effect.uid)
+                after_s = now_s - self._released_s.get(effect.group, -BACKOFF_S)
+                if after_s < BACKOFF_S - 0.001:
+                    self._complaints.append(
+                        f"gang {effect.group} is bound {after_s:.1f} s after it was released"
+                    )
+
+    def check(self, now_s: float) -> Iterable[str]:
+        """Complaints since the last step."""
+        complaints, self._complaints = self._complaints, []
+        return complaints
+
+    def _release(self, key: ObjectKey, now_s: float) -> None:
+        """A pod is released: its gang waits, unless it had started (then its owner's rule may restart it)."""
+        group_key = self._told.group_of.get(key)
+        group = self._told.groups.get(group_key) if group_key is not None else None
+        if group is None or group_key is None:
+            return
+        said = next((each for each in group.conditions if each.type == _SCHEDULED), None)
+        if said is None or said.status != "True":
+            self._released_s[group_key] = now_s
