@@ -12,13 +12,15 @@ from msgspec.structs import replace
 
 import muster.assembly.requests as requests
 import muster.scheduling.scheduler as scheduler
+import muster.scheduling.transaction as transaction
 from muster.api.times import parse_seconds
 from muster.assembly.leadership import LEASE_S, Candidacy, Lease
 from muster.assembly.requests import Call
 from muster.cluster.state import ClusterState
-from muster.framework.ports import BindFailed, BindPod
+from muster.framework.ports import BindFailed, BindPod, PodSeen
 from muster.framework.status import Status
 from muster.plugins.gang_scheduling import GangScheduling
+from muster.scheduling.gangs import Gang
 from muster.scheduling.members import Cast, Stage
 from muster.scheduling.scheduler import Scheduler
 from muster.sim.storm.informer import Informer
@@ -227,6 +229,41 @@ def lost_binding_given_up() -> Patches:
     yield patch.object(scheduler, "tend_bindings", lambda books, now_s: [])
 
 
+def release_skipped() -> Patches:
+    """A gang that cannot be made whole is left as it is."""
+    yield patch.object(transaction, "end_gang", lambda *_, **__: [])
+
+
+def no_backoff_after_a_release() -> Patches:
+    """A released gang is tried again at once."""
+    yield patch.object(Gang, "backoff_s", property(lambda self: 0.0))
+
+
+def recovery_forgets_bound_members() -> Patches:
+    """A new leader counts only the members whose binding it has seen itself."""
+    pod_seen = Scheduler._pod_seen
+
+    def look_away(self: Scheduler, event: PodSeen, now_s: float) -> Any:
+        if not self._books.synced and event.pod.spec.node_name and event.group is not None:
+            self._books.state.apply_pod(event.pod)
+            return []
+        return pod_seen(self, event, now_s)
+
+    made = Scheduler.__init__
+
+    def make(self: Scheduler, *args: Any, **kwargs: Any) -> None:
+        made(self, *args, **kwargs)
+        self._handlers[PodSeen] = self._pod_seen
+
+    yield patch.object(Scheduler, "_pod_seen", look_away)
+    yield patch.object(Scheduler, "__init__", make)
+
+
+def counts_never_said() -> Patches:
+    """The condition that counts members is written once and never again."""
+    yield patch.object(scheduler, "say_counts", lambda *_: [])
+
+
 def rival_unseen() -> Patches:
     """Pods of other schedulers take no room."""
     apply_pod = ClusterState.apply_pod
@@ -257,6 +294,10 @@ MUTANTS: dict[str, Mutant] = {
         gone_not_told_after_410,
         restored_store_unnoticed,
         gang_in_part,
+        release_skipped,
+        no_backoff_after_a_release,
+        recovery_forgets_bound_members,
+        counts_never_said,
         room_not_kept,
         room_never_given_back,
         failed_write_forgotten,

@@ -1,7 +1,7 @@
 """A gang that was released is not decided on again at once, else pods made anew would loop.
 
-`ReleasesBackOff` listens to one process behind `Told`: what it decides after it has released a gang that had
-not started.  How long the next process waits is not judged: it knows the release by its condition only.
+`ReleasesBackOff` listens to one process behind `Told`: what it decides after it has released a gang.  How long
+the next process waits is not judged: it knows the release by its condition only.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,6 @@ from muster.framework.ports import BindPod, Effect, Event, EvictPod
 from muster.sim.told import Told
 
 BACKOFF_S = 10.0
-_SCHEDULED = "PodGroupInitiallyScheduled"
 
 
 class ReleasesBackOff:
@@ -44,11 +43,8 @@ class ReleasesBackOff:
         return complaints
 
     def _release(self, key: ObjectKey, now_s: float) -> None:
-        """A pod is released: its gang waits, unless it had started (then its owner's rule may restart it)."""
+        """A pod is released: its gang waits, unless its owner wants it restarted at once."""
         group_key = self._told.group_of.get(key)
         group = self._told.groups.get(group_key) if group_key is not None else None
-        if group is None or group_key is None:
-            return
-        said = next((each for each in group.conditions if each.type == _SCHEDULED), None)
-        if said is None or said.status != "True":
+        if group_key is not None and group is not None and group.terms.on_member_loss != "restart":
             self._released_s[group_key] = now_s

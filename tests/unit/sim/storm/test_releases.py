@@ -4,7 +4,7 @@ import pytest
 
 from muster.api.core import Pod, PodSpec, PodStatus
 from muster.api.meta import Condition, ObjectMeta
-from muster.framework.groups import Group, ObjectKey
+from muster.framework.groups import Group, ObjectKey, Terms
 from muster.framework.ports import BindPod, EvictPod, GroupSeen, PodSeen, TimeReached
 from muster.sim.storm.releases import ReleasesBackOff
 from muster.sim.told import Told
@@ -14,25 +14,25 @@ RELEASE = EvictPod(POD, "uid-p", Condition("DisruptionTarget", "True"))
 BIND = BindPod(POD, "uid-q", "n1", "muster", GANG)
 
 
-def listener(*, scheduled: str = "False") -> ReleasesBackOff:
+def listener(*, on_member_loss: str = "replace") -> ReleasesBackOff:
     told = Told()
-    conditions = (Condition("PodGroupInitiallyScheduled", scheduled),)
-    told.observe(GroupSeen(Group(GANG, "uid-g", min_count=2, conditions=conditions)), (), 0.0)
+    group = Group(GANG, "uid-g", min_count=2, terms=Terms(on_member_loss=on_member_loss))
+    told.observe(GroupSeen(group), (), 0.0)
     pod = Pod(ObjectMeta(name="p", namespace="default", uid="uid-p"), PodSpec(node_name="n1"), PodStatus())
     told.observe(PodSeen(pod, GANG), (), 0.0)
     return ReleasesBackOff(told)
 
 
 @pytest.mark.parametrize(
-    ("scheduled", "after_s", "count"),
+    ("on_member_loss", "after_s", "count"),
     [
-        pytest.param("False", 3.0, 1, id="too early"),
-        pytest.param("False", 10.0, 0, id="in time"),
-        pytest.param("True", 0.0, 0, id="it had started, and restarts"),
+        pytest.param("replace", 3.0, 1, id="too early"),
+        pytest.param("replace", 10.0, 0, id="in time"),
+        pytest.param("restart", 0.0, 0, id="its owner wants it restarted"),
     ],
 )
-def test_a_released_gang_waits(scheduled: str, after_s: float, count: int) -> None:
-    checker = listener(scheduled=scheduled)
+def test_a_released_gang_waits(on_member_loss: str, after_s: float, count: int) -> None:
+    checker = listener(on_member_loss=on_member_loss)
     checker.observe(TimeReached(), (RELEASE,), 100.0)
     checker.observe(TimeReached(), (BIND,), 100.0 + after_s)
     assert len(list(checker.check(0.0))) == count
