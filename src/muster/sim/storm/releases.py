@@ -1,7 +1,7 @@
 """A gang that was released is not decided on again at once, else pods made anew would loop.
 
-`ReleasesBackOff` listens to one process behind `Told`: what it decides after it has released a gang.  How long
-the next process waits is not judged: it knows the release by its condition only.
+`ReleasesBackOff` listens to one process behind `Told`: what it decides after it has released a gang.  How
+long the next process waits is not judged: it knows the release by its condition only.
 """
 
 from collections.abc import Iterable
