@@ -1,84 +1,101 @@
 """Muster's own choice of a node, through the plugins and the assigner of the product.
 
 The trace's nodes and pods become Kubernetes objects: GPUs are `nvidia.com/gpu`, the model a label, a part of
-a device the annotation `muster.dev/gpu-milli`.  As long as the product does not share devices
-(`shares_devices` asks it) such a pod takes a whole one: then this is what the product does today, not what
-a policy with sharing would do, and the figure is no match for FGD's.
+a device the annotation `muster.dev/gpu-milli`.  The profile is the default one with GpuPacking added, told
+the typical shapes that FGD knows, and nothing else.
 """
 
-from functools import cache
+from typing import Any
 
-import numpy as np
+from msgspec.structs import replace
 
-from bench.openb_policies import Choice, Room, first_devices
-from bench.openb_trace import DEVICE_MILLI, Nodes, PodShape
+from bench.openb_policies import Choice, Room, popular_shapes
+from bench.openb_trace import Nodes, PodShape
 from muster.api.core import Node, Pod
-from muster.assembly.profiles import BUILT_IN, DEFAULT_PLUGINS
+from muster.assembly.config import Config, PluginChoice
+from muster.assembly.profiles import BUILT_IN, ON_REQUEST, choose_plugins
 from muster.cluster.state import ClusterState
 from muster.dialects.native import decode_node, decode_pod
 from muster.framework.runner import Runner, Weighted
-from muster.placement.assignment import Assigner
+from muster.placement.assignment import UNPLACED, Assigner, assign_members
 from muster.placement.shapes import ShapeKey, shape_key
 
 GPU = "nvidia.com/gpu"
 GPU_MILLI = "muster.dev/gpu-milli"
 MODEL = "bench.muster.dev/gpu-model"
+WEIGHT = 1000.0  # of GpuPacking: more than all other scores together
 
 
 class MusterPolicy:
-    """Places one lone pod after another on one fork, as one attempt after another would."""
+    """Places one lone pod, or one gang, after another, as one attempt after another would."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: Nodes, pods: tuple[PodShape, ...]) -> None:
         state = ClusterState()
         for row in range(len(nodes.names)):
             state.apply_node(_node(nodes, row))
-        self._runner = _default_runner()
-        fork = state.snapshot().fork()
-        self._assigner = Assigner(fork, self._runner, fork.live_rows())
+        self._runner = _runner(pods)
+        self._fork = state.snapshot().fork()
+        self._assigner = Assigner(self._fork, self._runner, self._fork.live_rows())
         self._pods: dict[PodShape, tuple[Pod, ShapeKey]] = {}
-        self._shares = shares_devices()
+        self._made = 0
 
     def choose(self, shape: PodShape, room: Room) -> Choice | None:
-        """The assigner's row; devices are the fullest that fit, until the product names them."""
+        """The assigner's row, and the devices that the product's books say the pod holds there."""
+        (pod,), key = self._make(shape, 1)
+        row = self._assigner.assign_one(pod, key)
+        return None if row is None else self._choice(pod, row)
+
+    def choose_all(self, shape: PodShape, count: int) -> list[Choice] | None:
+        """A place for every member of a gang of like pods, or none at all: tried on a fork of its own."""
+        pods, key = self._make(shape, count)
+        trial = self._fork.fork()
+        rows = trial.live_rows()
+        assigner = Assigner(trial, self._runner, rows)
+        counted = self._runner.can_count(pods[0], trial, rows)
+        found = assign_members(pods, [key] * count, assigner, count_alike=counted)
+        if (found == UNPLACED).any():
+            return None
+        choices = []
+        for pod, row in zip(pods, found.tolist(), strict=True):
+            assert self._assigner.assign_one(pod, key, prefer=row) == row
+            choices.append(self._choice(pod, row))
+        return choices
+
+    def _choice(self, pod: Pod, row: int) -> Choice:
+        hold = self._fork.gpus.holds_on(row).get((pod.metadata.namespace, pod.metadata.name))
+        return Choice(row, () if hold is None else hold.devices)
+
+    def _make(self, shape: PodShape, count: int) -> tuple[list[Pod], ShapeKey]:
+        """Pods of a shape with names of their own."""
         if shape not in self._pods:
             pod = _pod(shape)
             self._pods[shape] = (pod, shape_key(pod, metadata=self._runner.reads_metadata))
         pod, key = self._pods[shape]
-        row = self._assigner.assign_one(pod, key)
-        if row is None:
-            return None
-        left = room.gpu_left[row]
-        if not self._shares:
-            left = np.where(left == DEVICE_MILLI, left, 0)
-        return Choice(row, first_devices(shape, left))
+        names = [f"pod-{self._made + index}" for index in range(count)]
+        self._made += count
+        return [replace(pod, metadata=replace(pod.metadata, name=name, uid=name)) for name in names], key
 
 
-class WholeDeviceRoom(Room):
-    """Room in which a shared device is as good as full: the measure of a product that does not share."""
-
-    def allows(self, shape: PodShape, rows: np.ndarray) -> np.ndarray:
-        fits = super().allows(shape, rows)
+def packing_shapes(pods: tuple[PodShape, ...]) -> list[dict[str, Any]]:
+    """The arguments of GpuPacking: FGD's typical shapes, those that take no GPU left out."""
+    shapes: list[dict[str, Any]] = []
+    for shape, share in popular_shapes(pods):
         if shape.gpus:
-            fits &= (self.gpu_left[rows] == DEVICE_MILLI).sum(axis=1) >= shape.gpus
-        return fits
+            entry: dict[str, Any] = {"share": share, "cpu": f"{shape.cpu_milli}m", "gpus": shape.gpus}
+            if shape.is_shared:
+                entry["gpuMilli"] = shape.gpu_milli
+            if shape.models:
+                entry["nodeLabels"] = {MODEL: list(shape.models)}
+            shapes.append(entry)
+    return shapes
 
 
-@cache
-def shares_devices() -> bool:
-    """Whether the product puts two pods of half a device each on a node with one."""
-    state = ClusterState()
-    nodes = Nodes(("n",), np.array([64_000]), np.array([262_144]), np.array([1]), ("T4",))
-    state.apply_node(_node(nodes, 0))
-    fork, runner = state.snapshot().fork(), _default_runner()
-    assigner = Assigner(fork, runner, fork.live_rows())
-    pod = _pod(PodShape(1000, 0, 1, 500, ()))
-    key = shape_key(pod, metadata=runner.reads_metadata)
-    return all(assigner.assign_one(pod, key) is not None for _ in range(2))
-
-
-def _default_runner() -> Runner:
-    """The plugins of the default profile, with their weights."""
-    return Runner([Weighted(BUILT_IN[choice.name](), choice.weight) for choice in DEFAULT_PLUGINS])
+def _runner(pods: tuple[PodShape, ...]) -> Runner:
+    """The default profile and GpuPacking, as a user's configuration would have it."""
+    packing = PluginChoice("GpuPacking", {"shapes": packing_shapes(pods)}, WEIGHT)
+    chosen = choose_plugins(Config(add_plugins=(packing,)))
+    made = {**BUILT_IN, **ON_REQUEST}
+    return Runner([Weighted(made[choice.name](**choice.args), choice.weight) for _, choice in chosen])
 
 
 def _node(nodes: Nodes, row: int) -> Node:
@@ -97,8 +114,7 @@ def _node(nodes: Nodes, row: int) -> Node:
 
 
 def _pod(shape: PodShape) -> Pod:
-    """Memory is left out: in the published runs, too, nobody is short of it."""
-    requests = {"cpu": f"{shape.cpu_milli}m"}
+    requests = {"cpu": f"{shape.cpu_milli}m", "memory": f"{shape.memory_mib}Mi"}
     metadata: dict[str, object] = {"name": "pod", "namespace": "default", "uid": "pod"}
     if shape.gpus:
         requests[GPU] = str(shape.gpus)

@@ -1,7 +1,7 @@
 """Random, BestFit and FGD as published, on nodes with devices that can be shared.
 
-All three see the same room (CPU, and each device's free thousandths) and differ in the score alone; of equal
-scores the node that comes first by name wins.  Scores are whole numbers from 0 to 100, as in the published
+All three see the same room (CPU, memory, each device's free thousandths) and differ in the score alone; of
+equal scores the node that comes first wins.  Scores are whole numbers from 0 to 100, as in the published
 scheduler: ties are many, and how they fall is worth points.  Next: `openb_inflation.py`.
 Axes: N nodes (K of them), 8 devices, T typical shapes.
 """
@@ -20,28 +20,43 @@ SCORE_MAX = 100
 
 
 class Room:
-    """What is free, by node.  Shapes: cpu_left [N]; gpu_left [N, 8], 0 where there is no device."""
+    """What is free, by node.  Shapes: cpu_left, memory_left [N]; gpu_left [N, 8], 0 without a device."""
 
     def __init__(self, nodes: Nodes) -> None:
         self.nodes = nodes
         self.cpu_left = nodes.cpu_milli.copy()
+        self.memory_left = nodes.memory_mib.copy()
         self.gpu_left = np.where(np.arange(DEVICES_MAX) < nodes.gpus[:, None], DEVICE_MILLI, 0)
         self._models = np.array(nodes.models)
 
     def allows(self, shape: PodShape, rows: np.ndarray) -> np.ndarray:
         """[K] whether a pod of this shape fits on these rows."""
         fits: np.ndarray = self.cpu_left[rows] >= shape.cpu_milli
+        fits = fits & (self.memory_left[rows] >= shape.memory_mib)
         if shape.gpus:
             fits = fits & ((self.gpu_left[rows] >= shape.gpu_milli).sum(axis=1) >= shape.gpus)
         if shape.models:
             fits = fits & np.isin(self._models[rows], shape.models)
         return fits
 
+    def count_copies(self, shape: PodShape) -> int:
+        """How many pods of this shape fit in all."""
+        rows = np.flatnonzero(self.allows(shape, np.arange(len(self.cpu_left))))
+        copies = np.full(len(rows), np.iinfo(np.int32).max, dtype=np.int64)
+        for left, asked in ((self.cpu_left, shape.cpu_milli), (self.memory_left, shape.memory_mib)):
+            if asked:
+                copies = np.minimum(copies, left[rows] // asked)
+        if shape.gpus:
+            devices = (self.gpu_left[rows] // shape.gpu_milli).sum(axis=1)
+            copies = np.minimum(copies, devices // shape.gpus)
+        return int(copies.sum())
+
     def take(self, shape: PodShape, row: int, devices: Sequence[int]) -> None:
         """Place a pod.  Raises ValueError if it does not fit there."""
         if len(devices) != shape.gpus or not self.allows(shape, np.array([row]))[0]:
             raise ValueError(f"{shape} does not fit on {self.nodes.names[row]}")
         self.cpu_left[row] -= shape.cpu_milli
+        self.memory_left[row] -= shape.memory_mib
         for device in devices:
             self.gpu_left[row, device] -= shape.gpu_milli
         if (self.gpu_left[row] < 0).any():
@@ -129,17 +144,23 @@ class Fragmentation:
 def popular_shapes(pods: Sequence[PodShape]) -> list[tuple[PodShape, float]]:
     """The most popular shapes that make up 95 % of the pods, with their shares of these.
 
-    Memory is left out, as published: two pods that differ in memory alone are one shape.
+    Memory is left out, as published: two pods that differ in memory alone are one shape.  Of equally popular
+    ones the larger go first.
     """
     counts = Counter(pod._replace(memory_mib=0) for pod in pods)
     popular: list[tuple[PodShape, int]] = []
     covered = 0
-    for shape, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+    for shape, count in sorted(counts.items(), key=_popularity, reverse=True):
         if covered >= POPULAR_SHARE * len(pods):
             break
         popular.append((shape, count))
         covered += count
     return [(shape, count / covered) for shape, count in popular]
+
+
+def _popularity(item: tuple[PodShape, int]) -> tuple[int, int, int, int, str]:
+    shape, count = item
+    return count, shape.cpu_milli, shape.gpu_milli, shape.gpus, "|".join(shape.models)
 
 
 class FgdPolicy:
@@ -157,7 +178,6 @@ class FgdPolicy:
         self._rows = np.arange(node_count)
 
     def choose(self, shape: PodShape, room: Room) -> Choice | None:
-        shape = shape._replace(memory_mib=0)
         if shape not in self._score:
             self._score[shape] = np.full(len(self._rows), -1, dtype=np.int64)
             self._device[shape] = np.zeros(len(self._rows), dtype=np.int64)

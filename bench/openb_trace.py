@@ -1,7 +1,8 @@
 """The openb trace as columns, and the sequence of arrivals that FGD's authors make of it.
 
-In come the CSV files of `data/openb`; out go nodes, pods and one arrival order per seed.  Memory is read but,
-as in the published runs, asks for nothing anybody is short of.  Next: `openb_policies.py`.
+In come the CSV files of `data/openb`; out go nodes and pods, and per seed an order of arrivals and one of
+nodes: the published simulator puts a random number before every node's name, and of equal scores the first
+name wins.  Next: `openb_policies.py`.
 """
 
 import csv
@@ -88,6 +89,18 @@ def _shape_of(row: dict[str, str]) -> PodShape:
         gpus=gpus,
         gpu_milli=int(row["gpu_milli"]) if gpus else 0,
         models=models if gpus else (),
+    )
+
+
+def shuffle_nodes(nodes: Nodes, rng: np.random.Generator) -> Nodes:
+    """The same nodes in another order."""
+    order = rng.permutation(len(nodes.names))
+    return Nodes(
+        tuple(nodes.names[row] for row in order),
+        nodes.cpu_milli[order],
+        nodes.memory_mib[order],
+        nodes.gpus[order],
+        tuple(nodes.models[row] for row in order),
     )
 
 

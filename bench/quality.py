@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from bench.openb_gangs import FgdGangs, GangInflation, GangPolicy, MusterGangs, inflate_gangs, make_gangs
 from bench.openb_inflation import Inflation, inflate
-from bench.openb_muster import MusterPolicy, WholeDeviceRoom, shares_devices
+from bench.openb_muster import MusterPolicy
 from bench.openb_policies import BestFitPolicy, FgdPolicy, Fragmentation, Policy, RandomPolicy, Room
-from bench.openb_trace import make_arrivals, read_nodes, read_pods
+from bench.openb_trace import make_arrivals, read_nodes, read_pods, shuffle_nodes
 
 POLICIES = ("random", "bestfit", "fgd", "muster")
+GANG_POLICIES = ("fgd", "muster")
 SEEDS = tuple(range(42, 52))  # the published ones; tuning may use 0 to 9 of `default` only
 FGD_GAP_MAX = 0.35  # how near our FGD must come to the published rows, mean of all seeds
 
@@ -52,22 +54,47 @@ def run(variant: str, policy: str, *, seed_count: int) -> dict[str, Any]:
         "seeds": seed_count,
         "wrong": wrong,
     }
-    if policy == "muster":
-        figures["shares_devices"] = shares_devices()
     return figures
 
 
+def run_gangs(variant: str, policy: str, *, seed_count: int) -> dict[str, Any]:
+    """Measure one policy on one variant with synthetic gangs."""
+    runs = [_run_gangs_once(variant, policy, seed) for seed in SEEDS[:seed_count]]
+    unallocated = [run.unallocated for run in runs]
+    return {
+        "unallocated": float(np.mean(unallocated)),
+        "unallocated_min": min(unallocated),
+        "unallocated_max": max(unallocated),
+        **{
+            f"accepted_{size}": float(np.mean([run.accepted[size] for run in runs]))
+            for size in runs[0].accepted
+        },
+        "seeds": seed_count,
+        "wrong": [text for run in runs for text in run.wrong[:3]],
+    }
+
+
+def _run_gangs_once(variant: str, policy: str, seed: int) -> GangInflation:
+    pods, rng = read_pods(variant), np.random.default_rng(seed)
+    arrivals = make_arrivals(pods, read_nodes().gpu_milli, rng)
+    nodes = shuffle_nodes(read_nodes(), rng)
+    gangs = make_gangs(arrivals, nodes.gpu_milli, rng)
+    makers: dict[str, Callable[[], GangPolicy]] = {
+        "fgd": lambda: FgdGangs(FgdPolicy(Fragmentation(pods, nodes), len(nodes.names))),
+        "muster": lambda: MusterGangs(MusterPolicy(nodes, pods)),
+    }
+    return inflate_gangs(gangs, Room(nodes), makers[policy]())
+
+
 def _run_once(variant: str, policy: str, seed: int) -> Inflation:
-    nodes, pods = read_nodes(), read_pods(variant)
-    rng = np.random.default_rng(seed)
+    pods, rng = read_pods(variant), np.random.default_rng(seed)
+    arrivals = make_arrivals(pods, read_nodes().gpu_milli, rng)
+    nodes = shuffle_nodes(read_nodes(), rng)
     fragmentation = Fragmentation(pods, nodes)
-    arrivals = make_arrivals(pods, nodes.gpu_milli, rng)
     makers: dict[str, Callable[[], Policy]] = {
         "random": lambda: RandomPolicy(rng),
         "bestfit": BestFitPolicy,
         "fgd": lambda: FgdPolicy(fragmentation, len(nodes.names)),
-        "muster": lambda: MusterPolicy(nodes),
+        "muster": lambda: MusterPolicy(nodes, pods),
     }
-    whole = policy == "muster" and not shares_devices()
-    room = WholeDeviceRoom(nodes) if whole else Room(nodes)
-    return inflate(arrivals, room, makers[policy](), fragmentation)
+    return inflate(arrivals, Room(nodes), makers[policy](), fragmentation)

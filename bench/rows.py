@@ -89,6 +89,7 @@ def full_rows() -> list[Row]:
         *(_scale(nodes, 20) for nodes in (1000, 2000, 5000, 10_000, 20_000, 50_000)),
         _storm(10_000, 10_000, 500),
         *(row for variant in quality.PUBLISHED for row in _openb(variant, seed_count=len(quality.SEEDS))),
+        *_openb_gangs("default", seed_count=len(quality.SEEDS)),
     ]
 
 
@@ -146,6 +147,20 @@ def _storm(nodes: int, impossible: int, possible: int) -> Row:
 def _cold_start(contender: str) -> Row:
     arguments = {"nodes": 5000, "pods": 50_000, "contender": contender}
     return Row("cold start", "5,000 nodes, 50,000 pods", contender, cold_start.run, arguments)
+
+
+def _openb_gangs(variant: str, *, seed_count: int) -> list[Row]:
+    return [
+        Row(
+            "placement quality",
+            f"openb {variant}, gangs",
+            policy,
+            quality.run_gangs,
+            {"variant": variant, "policy": policy, "seed_count": seed_count},
+            once=True,
+        )
+        for policy in quality.GANG_POLICIES
+    ]
 
 
 def _openb(variant: str, *, seed_count: int) -> list[Row]:

@@ -14,7 +14,15 @@ from bench.openb_policies import (
     Room,
     popular_shapes,
 )
-from bench.openb_trace import VARIANTS, Nodes, PodShape, make_arrivals, read_nodes, read_pods
+from bench.openb_trace import (
+    VARIANTS,
+    Nodes,
+    PodShape,
+    make_arrivals,
+    read_nodes,
+    read_pods,
+    shuffle_nodes,
+)
 
 WHOLE = PodShape(4000, 0, 1, 1000, ())
 HALF = PodShape(2000, 0, 1, 500, ())
@@ -43,6 +51,28 @@ def test_arrivals_ask_for_130_percent_of_the_gpus(variant: str) -> None:
     arrivals = make_arrivals(read_pods(variant), capacity, np.random.default_rng(42))
     asked = sum(shape.total_gpu_milli for shape in arrivals)
     assert 1.3 * capacity - 8000 < asked <= 1.3 * capacity
+
+
+def test_nodes_are_shuffled_and_stay_the_same_nodes() -> None:
+    nodes = read_nodes()
+    shuffled = shuffle_nodes(nodes, np.random.default_rng(3))
+    assert shuffled.names != nodes.names
+    as_rows = [
+        sorted(zip(n.names, n.cpu_milli, n.memory_mib, n.gpus, n.models, strict=True))
+        for n in (nodes, shuffled)
+    ]
+    assert as_rows[0] == as_rows[1]
+
+
+def test_of_equally_popular_shapes_the_larger_goes_first() -> None:
+    assert [shape for shape, _ in popular_shapes((HALF, WHOLE))] == [WHOLE, HALF]
+
+
+def test_memory_is_room_too() -> None:
+    room = Room(small_nodes())
+    needy = WHOLE._replace(memory_mib=600)
+    room.take(needy, 4, (0,))
+    assert room.allows(needy, np.arange(6)).tolist() == [False, True, True, True, False, True]
 
 
 def test_arrivals_of_a_seed_are_always_the_same() -> None:

@@ -13,6 +13,8 @@ from muster.framework.runner import Runner, Stopwatch, Weighted, zero_stopwatch
 from muster.plugins.balanced_allocation import NodeResourcesBalancedAllocation
 from muster.plugins.dynamic_resources import DynamicResources
 from muster.plugins.gang_scheduling import GangScheduling
+from muster.plugins.gpu_devices import GpuDevices
+from muster.plugins.gpu_packing import GpuPacking
 from muster.plugins.group_preemption import DefaultPreemption
 from muster.plugins.image_locality import ImageLocality
 from muster.plugins.inter_pod_affinity import InterPodAffinity
@@ -52,6 +54,7 @@ BUILT_IN: dict[str, Factory] = {
         VolumeBinding,
         DynamicResources,
         NodeResourcesFit,
+        GpuDevices,
         PodTopologySpread,
         InterPodAffinity,
         NodeResourcesBalancedAllocation,
@@ -59,6 +62,7 @@ BUILT_IN: dict[str, Factory] = {
         DefaultPreemption,
     )
 }
+ON_REQUEST: dict[str, Factory] = {GpuPacking.name: GpuPacking}  # must be told which pods are usual
 _WEIGHTS = {"PodTopologySpread": 2.0, "InterPodAffinity": 2.0}  # a user asked for it: as in stock
 DEFAULT_PLUGINS = tuple(PluginChoice(name, weight=_WEIGHTS.get(name, 1.0)) for name in BUILT_IN)
 
@@ -75,7 +79,9 @@ def build(
     """
     config = config or Config()
     check_config(config, "config")
-    registry = Registry(BUILT_IN, third_party=find_third_party() if third_party is None else third_party)
+    registry = Registry(
+        {**BUILT_IN, **ON_REQUEST}, third_party=find_third_party() if third_party is None else third_party
+    )
     chosen = choose_plugins(config)
     plugins = [
         Weighted(registry.make(choice.name, choice.args, path=path), choice.weight) for path, choice in chosen

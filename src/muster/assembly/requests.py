@@ -13,6 +13,7 @@ import msgspec
 
 from muster.api.meta import Condition
 from muster.api.storage import SELECTED_NODE
+from muster.cluster.gpu_annotations import index_annotation
 from muster.controllers.ports import Kind, Write
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import (
@@ -124,9 +125,11 @@ _VOLUME_CLAIMS = Kind("", "v1", "persistentvolumeclaims")
 
 def _binding(effect: BindPod) -> Call:
     namespace, name = effect.key
-    meta = {"name": name, "namespace": namespace, "uid": effect.uid}
+    meta: dict[str, Any] = {"name": name, "namespace": namespace, "uid": effect.uid}
     if effect.version:
         meta["resourceVersion"] = effect.version
+    if effect.devices:
+        meta["annotations"] = index_annotation(effect.devices)
     body = {
         "apiVersion": "v1",
         "kind": "Binding",

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from muster.api.core import Container, ContainerStatus, Pod, PodStatus, Quantities, ResourceRequirements
 from muster.api.quantity import INT64_MAX, QuantityError, resource_amount
 from muster.cluster.axes import CPU, MEMORY, PODS
+from muster.cluster.gpu_annotations import DEVICE_MILLI, GPU, find_faults, milli_of
 
 Amounts = dict[str, int]
 
@@ -29,8 +30,46 @@ def pod_requests(pod: Pod) -> Amounts:
 
     A quantity that cannot be read counts as such, so that the pod fits nowhere rather than anywhere.
     A resize of a running pod counts at the larger of what was asked and what the kubelet still holds.
+    A pod that takes a part of a GPU (`muster.dev/gpu-milli`) takes no whole one: see `gpu_slots.py`.
     Source   k8s.io/component-helpers resource.PodRequests with status resources, as the stock scheduler.
     """
+    total = _requests_as_written(pod)
+    if pod.metadata.annotations and _part_of(pod, total) is not None:
+        total.pop(GPU, None)
+    return total
+
+
+class DeviceAsk(NamedTuple):
+    """GPUs a pod takes: so many devices, and of each so many thousandths; several are whole ones."""
+
+    devices: int
+    milli: int
+
+
+def device_ask(pod: Pod) -> DeviceAsk | None:
+    """Give the GPUs the pod takes; None if none.  An annotation that makes no sense counts for nothing."""
+    total = _requests_as_written(pod)
+    part = _part_of(pod, total)
+    if part is not None:
+        return DeviceAsk(1, part)
+    count = total.get(GPU, 0) or int(milli_of(pod) == DEVICE_MILLI)
+    return DeviceAsk(count, DEVICE_MILLI) if count else None
+
+
+def device_faults(pod: Pod) -> tuple[tuple[str, str], ...]:
+    """Give what is wrong with the annotations about GPUs of a pod that waits: fields, and why."""
+    if not pod.metadata.annotations:
+        return ()
+    return tuple(find_faults(pod, _requests_as_written(pod).get(GPU, 0)))
+
+
+def _part_of(pod: Pod, total: Amounts) -> int | None:
+    """Thousandths of one device, less than all; None where whole ones are taken or no sense is made."""
+    milli = milli_of(pod)
+    return milli if milli is not None and milli < DEVICE_MILLI and total.get(GPU, 0) <= 1 else None
+
+
+def _requests_as_written(pod: Pod) -> Amounts:
     spec = pod.spec
     statuses = _statuses_by_name(pod) if spec.node_name else {}
     infeasible = bool(spec.node_name) and _is_resize_infeasible(pod)

@@ -16,6 +16,8 @@ from muster.api.quantity import INT64_MAX
 from muster.base.arrays import Bool, Int32, Int64
 from muster.cluster.axes import ResourceAxis, add_saturating, multiply_saturating
 from muster.cluster.devices import NO_DEVICES, Devices
+from muster.cluster.gpu_annotations import GPU, milli_of
+from muster.cluster.gpu_slots import GpuSlots, GpuTable, slots_of
 from muster.cluster.images import NodeImages
 from muster.cluster.pod_rules import NamespaceLabels, has_pod_rules, label_keys_read
 from muster.cluster.pod_table import PodColumns, PodTable
@@ -77,7 +79,7 @@ class PlacedPods(NamedTuple):
     """Pods by row and what is known of their rules; `columns` is None before the first rule asked.
 
     `have_rules`: some placed pod has affinity or anti-affinity to others.  `label_keys_read`: label keys of
-    pods that rules of any known pod read, placed or not.
+    pods that rules of any known pod read, placed or not.  `gpus` is None while nobody shares any.
     """
 
     by_row: Sequence[tuple[Pod, ...]]
@@ -89,6 +91,9 @@ class PlacedPods(NamedTuple):
     columns: PodColumns | None
     volumes: Volumes = NO_VOLUMES
     devices: Devices = NO_DEVICES
+    gpus: GpuSlots | None = None
+    gpu_table: GpuTable | None = None
+    share_devices: bool = False  # some placed pod says what part of a GPU it takes
 
 
 class _Asked(NamedTuple):
@@ -124,7 +129,9 @@ class Snapshot:
         self.devices = pods.devices
         self.have_rules = pods.have_rules  # some pod here has affinity or anti-affinity to other pods
         self.history = history  # of the frozen snapshot, on its forks, too
+        self.share_devices = pods.share_devices  # some pod here says what part of a GPU it takes
         self.is_fork = False
+        self._gpus = pods.gpus
         self._columns = columns
         self._pods = pods
         self._pods_by_row = pods.by_row
@@ -217,6 +224,24 @@ class Snapshot:
             origin._pod_columns = origin._pods.table.columns_of(origin._pods.by_row)
         return origin._pod_columns
 
+    @property
+    def gpus(self) -> GpuSlots:
+        """What is left of each GPU; reckoned when first asked for if nobody shared one before."""
+        if self._gpus is None:
+            origin = self._origin or self
+            if origin._gpus is None:
+                column = self.axis.find_column(GPU)
+                counts = [0] * len(self.live) if column is None else self.allocatable[:, column].tolist()
+                origin._gpus = slots_of(counts, self._pods_by_row)
+                if self._pods.gpu_table is not None:
+                    self._pods.gpu_table.wanted = True  # the next snapshot need not begin from nothing
+            if origin is self:
+                return origin._gpus
+            self._gpus = origin._gpus.fork()
+            for pod, row, sign in self._moves:
+                self._gpus.place(pod, row) if sign > 0 else self._gpus.remove(pod, row)
+        return self._gpus
+
     def fold(
         self,
         key: Hashable,
@@ -248,6 +273,8 @@ class Snapshot:
         self._owns_requested = False  # both copy it when they first change it
         copy.is_fork = True
         copy.have_rules, copy.label_keys_read = self.have_rules, self.label_keys_read
+        copy.share_devices = self.share_devices
+        copy._gpus = None if self._gpus is None else self._gpus.fork()
         copy._origin = self._origin or self
         copy._memo, copy._asked = self._memo, self._asked
         copy._folds = dict(self._folds)
@@ -307,6 +334,9 @@ class Snapshot:
         for row, names in gone.items():
             self._drop(row, names)
         self._moves += [PodMove(pod, row, -1) for pod, row in zip(pods, rows.tolist(), strict=True)]
+        if self._gpus is not None:
+            for pod, row in zip(pods, rows.tolist(), strict=True):
+                self._gpus.remove(pod, row)
         np.subtract.at(self.requested, rows, requests)
         for row in touched[is_saturated].tolist():  # what was lost to saturation cannot be subtracted back
             total = self.axis.row({})
@@ -341,6 +371,10 @@ class Snapshot:
 
     def _remember(self, pod: Pod, row: int, ports: tuple[HostPort, ...]) -> None:
         self._moves.append(PodMove(pod, row, 1))
+        if pod.metadata.annotations and milli_of(pod) is not None:
+            self.share_devices = True
+        if self._gpus is not None:
+            self._gpus.place(pod, row)
         if has_pod_rules(pod):
             self.have_rules = True
             self.label_keys_read |= label_keys_read(pod)

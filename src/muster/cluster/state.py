@@ -8,12 +8,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
-from msgspec import Struct
 
 from muster.api.core import Node, Pod
 from muster.api.quantity import INT64_MAX
 from muster.cluster.axes import add_saturating
+from muster.cluster.changes import NodeChange, PodChange
 from muster.cluster.devices import DeviceBook
+from muster.cluster.gpu_annotations import GPU, milli_of
+from muster.cluster.gpu_slots import GpuTable
 from muster.cluster.images import NO_IMAGES, NodeImages, images_of
 from muster.cluster.pod_rules import has_pod_rules, label_keys_read
 from muster.cluster.pod_table import PodTable
@@ -31,39 +33,10 @@ _V = TypeVar("_V")
 _Array = TypeVar("_Array", bound=np.ndarray[Any, Any])
 
 
-class NodeChange(Struct, frozen=True):
-    """What an observed node changed; `stale` means it was older than what is known and changed nothing."""
-
-    old: Node | None
-    new: Node
-    allocatable_grew: bool = False
-    labels_changed: bool = False
-    taints_changed: bool = False  # spec.unschedulable too
-    stale: bool = False
-
-
-class PodChange(Struct, frozen=True):
-    """What an observed (or removed) pod changed.
-
-    `old` is the object known before under this key (of another uid, if the pod was replaced); `new` the
-    object known now (last known, if removed).  `freed`: some node has more room than before.  `assigned`:
-    the pod now takes room that nobody here had assumed for it.  `relabeled`: it stays where it is, but rules
-    about other pods may see it otherwise (labels; its deletion).  `node_name`: where that was.
-    """
-
-    old: Pod | None
-    new: Pod
-    freed: bool = False
-    assigned: bool = False
-    relabeled: bool = False
-    node_name: str = ""
-    stale: bool = False
-
-
 class _Record:
     """One pod as known: its object, and where it counts as placed ("" nowhere)."""
 
-    __slots__ = ("amounts", "assumed", "confirmed", "keys_read", "node_name", "pod", "ports")
+    __slots__ = ("amounts", "assumed", "confirmed", "devices", "keys_read", "node_name", "pod", "ports")
 
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
@@ -73,6 +46,7 @@ class _Record:
         self.amounts: Amounts = {}
         self.ports: tuple[HostPort, ...] = ()
         self.keys_read: frozenset[str] = frozenset()
+        self.devices: tuple[int, ...] = ()  # as assumed with its place; what its binding says goes before
 
 
 class ClusterState:
@@ -94,6 +68,8 @@ class ClusterState:
         self._history = RowHistory(object(), 0, np.zeros(0, dtype=np.int64))
         self._frozen: Snapshot | None = None
         self._pod_table = PodTable()
+        self._gpus = GpuTable()
+        self._sharing_pods = 0  # placed pods that say what part of a GPU they take
         self._rule_pods = 0  # placed pods with rules about others
         self._keys_read: dict[str, int] = {}  # label key → known pods whose rules read it
         self._keys: frozenset[str] = frozenset()
@@ -202,10 +178,14 @@ class ClusterState:
         self._release(key, record)
         record.pod = pod
         self._note_keys(record, label_keys_read(pod))
+        if pod.metadata.annotations and milli_of(pod) is not None:
+            self._keep_gpus()
         if node_name and not pod.is_terminal:
             self._take(key, record, node_name)
         else:
             record.assumed = record.confirmed = False
+        if record.node_name != before:
+            record.devices = ()
         if before and (record.node_name != before or _is_less(record.amounts, had)):
             freed_on = before
         assigned = bool(record.node_name) and record.node_name != before
@@ -229,8 +209,11 @@ class ClusterState:
         freed_on = self._discard(key, record)
         return PodChange(record.pod, record.pod, freed=bool(freed_on), node_name=freed_on)
 
-    def assume(self, pod: Pod, node_name: str) -> None:
-        """Count the pod as placed before the API agrees.  Raises ValueError if it is bound elsewhere."""
+    def assume(self, pod: Pod, node_name: str, devices: tuple[int, ...] = ()) -> None:
+        """Count the pod as placed before the API agrees, on these GPUs.
+
+        Raises ValueError if it is bound elsewhere.
+        """
         key = _key_of(pod)
         record = self._records.get(key)
         if record is not None and record.pod.metadata.uid != pod.metadata.uid:
@@ -242,7 +225,7 @@ class ClusterState:
         if record.pod.spec.node_name:
             raise ValueError(f"pod {key[0]}/{key[1]} is bound to {record.pod.spec.node_name} already")
         self._release(key, record)
-        record.assumed, record.confirmed = True, False
+        record.assumed, record.confirmed, record.devices = True, False, devices
         self._take(key, record, node_name)
 
     def confirm(self, key: PodKey, uid: str) -> None:
@@ -269,6 +252,11 @@ class ClusterState:
         """Where the pod counts as placed, bound or assumed; None if nowhere (or ended)."""
         record = self._records.get(key)
         return record.node_name or None if record is not None else None
+
+    def devices_of(self, key: PodKey) -> tuple[int, ...]:
+        """The GPUs that were assumed with the pod's place."""
+        record = self._records.get(key)
+        return () if record is None else record.devices
 
     def is_assumed(self, key: PodKey) -> bool:
         """Whether the pod's place is ours alone: no watch has shown it bound yet."""
@@ -300,7 +288,12 @@ class ClusterState:
         count = len(self.table)
         if self._columns is None:
             self._columns = self._build_columns()
+        if self._gpus.wanted:
+            self._keep_gpus()
         self._history = self._history.go_on(count, self._dirty_rows)
+        for row in self._dirty_rows if self._gpus.active else ():
+            held = ((record.pod, record.devices) for record in self._records_on(row))
+            self._gpus.put(row, self._device_count(row), held)
         self._frozen = Snapshot(
             self._columns,
             _frozen_copy(self.table.requested[:count]),
@@ -346,6 +339,9 @@ class ClusterState:
             columns=self._pod_table.freeze() if self._pod_table.active else None,
             volumes=self.volumes.freeze(),
             devices=self.devices.freeze(),
+            gpus=self._gpus.freeze(len(by_row)) if self._gpus.active else None,
+            gpu_table=self._gpus,
+            share_devices=self._sharing_pods > 0,
         )
 
     # ── room ─────────────────────────────────────────────────────────────────────────────────────
@@ -355,6 +351,7 @@ class ClusterState:
         record.amounts = pod_requests(record.pod)
         record.ports = host_ports(record.pod)
         self._rule_pods += has_pod_rules(record.pod)
+        self._sharing_pods += milli_of(record.pod) is not None
         self._placed.setdefault(node_name, {})[key] = record
         row = self.table.row_of.get(node_name)
         if row is not None:
@@ -369,6 +366,7 @@ class ClusterState:
             return
         record.node_name = ""
         self._rule_pods -= has_pod_rules(record.pod)
+        self._sharing_pods -= milli_of(record.pod) is not None
         here = self._placed[node_name]
         del here[key]
         if not here:
@@ -396,6 +394,16 @@ class ClusterState:
         ports = tuple(port for record in records for port in record.ports)
         self._by_row.reset(row, tuple(record.pod for record in records), ports)
         self._dirty_rows.add(row)
+
+    def _keep_gpus(self) -> None:
+        """Somebody shares GPUs: from now on every row has its slots."""
+        if not self._gpus.active:
+            self._gpus.active = True
+            self._dirty_rows.update(self.table.row_of.values())
+
+    def _device_count(self, row: int) -> int:
+        column = self.table.axis.find_column(GPU)
+        return 0 if column is None else int(self.table.allocatable[row, column])
 
     def _records_on(self, row: int) -> list[_Record]:
         if not self.table.live[row]:

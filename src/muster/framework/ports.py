@@ -250,7 +250,8 @@ class ObjectReference(Struct, frozen=True):
 class BindPod(Struct, frozen=True):
     """POST the binding of this very pod to this node; uid and `version` (as decided on) are preconditions.
 
-    The performer answers with exactly one `BindDone` or `BindFailed`.
+    `devices`, if any, are the node's GPUs that the pod gets; they go with the binding as the annotation
+    `muster.dev/gpu-index`.  The performer answers with exactly one `BindDone` or `BindFailed`.
     """
 
     key: PodKey
@@ -259,6 +260,7 @@ class BindPod(Struct, frozen=True):
     scheduler_name: str
     group: GroupKey | None = None
     version: str = ""
+    devices: tuple[int, ...] = ()
 
 
 class EvictPod(Struct, frozen=True):

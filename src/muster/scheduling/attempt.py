@@ -16,6 +16,7 @@ from muster.framework.groups import Group, GroupKey, PodKey
 from muster.framework.runner import Runner
 from muster.scheduling.board import Board, Outcome, name_first
 from muster.scheduling.contradictions import find_contradiction, find_fault
+from muster.scheduling.device_seats import devices_for
 from muster.scheduling.members import Cast, Member
 from muster.scheduling.ranks import find_unranked, lay_by_rank
 from muster.scheduling.reasons import Shortfall
@@ -33,10 +34,12 @@ class Attempt(Struct, frozen=True):
     every other member that stays is told `message`.  `shortfalls` has one entry for each shape that found no
     room: by their pods events are judged.  `missing` is how many members more must find room, 0 where that
     cannot be said: members of several shapes may stand in each other's way.  `never`: why not even the empty
-    cluster has room, "" where it may have.  `nearest`: name and rows of the placement that was nearest to do.
+    cluster has room, "" where it may have.  `devices`: GPUs of those whose binding says them.
+    `nearest`: name and rows of the placement that was nearest to do.
     """
 
     placements: tuple[tuple[Member, str], ...] = ()
+    devices: dict[PodKey, tuple[int, ...]] = {}
     reason: str = ""
     message: str = ""
     own_texts: dict[PodKey, str] = {}
@@ -110,6 +113,7 @@ def conclude(cast: Cast, snapshot: Snapshot, runner: Runner, outcome: Outcome) -
     found = lay_by_rank(cast, outcome.board, runner) if outcome.ok else ()
     return Attempt(
         placements=tuple((member, snapshot.node_names[row]) for member, row in found),
+        devices=devices_for(found, outcome.board.fork),
         reason="" if found else UNSCHEDULABLE,
         message="" if found else outcome.status.message or name_first(findings.group_texts),
         own_texts=findings.own_texts,

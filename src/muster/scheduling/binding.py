@@ -5,12 +5,12 @@ refuses (only the refused member; the others stay).  In come placements of a cyc
 `BindPod`, events and conditions.  Next: `scheduler.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from muster.api.core import Pod
 from muster.api.meta import Condition
 from muster.framework.events import Change, ClusterEvent, Rejected
-from muster.framework.groups import ObjectKey
+from muster.framework.groups import ObjectKey, PodKey
 from muster.framework.ports import BindDone, BindFailed, BindPod, Effect, ObjectReference, RecordEvent
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import INITIALLY_SCHEDULED, shorten
@@ -29,8 +29,14 @@ _CAUSES = {0: UNKNOWN, 404: "gone", 409: "conflict", 429: "throttled"}
 _VERSION_DIFFERS = "ResourceVersion in precondition"
 
 
-def bind(books: Books, placements: Sequence[tuple[Member, str]], attempt: int, now_s: float) -> list[Effect]:
-    """Assume the members on their nodes; ask for their bindings, or first for what must precede them.
+def bind(
+    books: Books,
+    placements: Sequence[tuple[Member, str]],
+    devices: Mapping[PodKey, tuple[int, ...]],
+    attempt: int,
+    now_s: float,
+) -> list[Effect]:
+    """Assume the members on nodes and GPUs; ask for their bindings, or first for what must precede them.
 
     Raises   PluginError, before anything has been changed.
     """
@@ -38,7 +44,7 @@ def bind(books: Books, placements: Sequence[tuple[Member, str]], attempt: int, n
     root = books.members.root_of(placements[0][0].entity) if placements else None
     effects: list[Effect] = []
     for member, node_name in placements:
-        books.state.assume(member.pod, node_name)
+        books.state.assume(member.pod, node_name, devices.get(member.key, ()))
         placed = ClusterEvent(Change.POD_ASSIGNED, pod=member.pod, node=books.state.node(node_name))
         books.tell(placed, now_s)
         books.members.assume(member, node_name)
@@ -74,6 +80,7 @@ def _begin_binding(books: Books, member: Member, node_name: str, attempt: int, n
         node_name=node_name,
         scheduler_name=member.pod.spec.scheduler_name,
         group=member.group,
+        devices=books.state.devices_of(member.key),
         attempt=attempt,
         since_s=now_s,
         version=member.pod.metadata.resource_version,
@@ -271,6 +278,7 @@ def _ask(binding: Binding) -> BindPod:
         scheduler_name=binding.scheduler_name,
         group=binding.group,
         version=binding.version,
+        devices=binding.devices,
     )
 
 

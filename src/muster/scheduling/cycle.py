@@ -17,6 +17,7 @@ from muster.scheduling.attempt import SCHEDULER_ERROR, UNSCHEDULABLE, Attempt, a
 from muster.scheduling.binding import bind, refuse_group, refuse_pod
 from muster.scheduling.board import name_first
 from muster.scheduling.books import Books
+from muster.scheduling.device_seats import shares_a_device
 from muster.scheduling.members import Cast, Member
 from muster.scheduling.metrics import (
     ALGORITHM_SECONDS,
@@ -56,7 +57,7 @@ def run_cycle(books: Books, now_s: float) -> list[Effect]:
         return searched
     decision = searched
     # 6. commit, or give reasons
-    effects = bind(books, decision.placements, entry.attempts, now_s)
+    effects = bind(books, decision.placements, decision.devices, entry.attempts, now_s)
     is_rescued = False
     if decision.reason:
         rescued = make_room(books, entry.key, cast, decision, snapshot, now_s)
@@ -229,6 +230,10 @@ def _explain(
     if is_rescued:
         return _say(books, entry, decision.message, decision, snapshot, now_s)
     texts = tuple(shortfall.text for shortfall in decision.shortfalls)
+    if any(shares_a_device(shortfall.pod, snapshot) for shortfall in decision.shortfalls):
+        said = _say(books, entry, decision.message, decision, snapshot, now_s)  # sums say nothing of devices
+        own = (said.shown.get(text, text) for text in texts)
+        return said._replace(message="; ".join((decision.message, *own)))
     short_of = (decision.message, texts, books.members.holders_version)
     before = entry.refusal
     if before is not None and before.short_of[:2] == short_of[:2]:

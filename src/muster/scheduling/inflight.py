@@ -19,14 +19,16 @@ ASK_AGAIN_S_MAX = 30.0
 class Binding:
     """One binding on the wire.
 
-    `version` is the pod's as it was when the binding was last asked for; `attempt` is the attempt of its
-    entity that decided it; `asked` counts how often it was asked for; `unknown`: the last time no answer came
-    that says anything; `is_stale`: for the API knows a later version, which has not been seen yet.
+    `devices` are the GPUs it says; `version` is the pod's as it was when the binding was last asked for;
+    `attempt` is the attempt of its entity that decided it; `asked` counts how often it was asked for;
+    `unknown`: the last time no answer came that says anything; `is_stale`: for the API knows a later version,
+    which has not been seen yet.
     """
 
     __slots__ = (
         "asked",
         "attempt",
+        "devices",
         "group",
         "is_stale",
         "key",
@@ -49,12 +51,14 @@ class Binding:
         attempt: int,
         since_s: float,
         version: str = "",
+        devices: tuple[int, ...] = (),
     ) -> None:
         self.key = key
         self.uid = uid
         self.node_name = node_name
         self.scheduler_name = scheduler_name
         self.group = group
+        self.devices = devices
         self.attempt = attempt
         self.since_s = since_s
         self.asked = 1

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
-from muster.cluster.state import ClusterState, NodeChange
+from muster.cluster.changes import NodeChange
+from muster.cluster.state import ClusterState
 from muster.framework.events import Change, ClusterEvent
 from muster.framework.groups import Group, ObjectKey
 from muster.framework.ports import (

@@ -22,6 +22,7 @@ from muster.sim.view import (
     condition_of,
     copies,
     counts_for,
+    gpus_of,
     group_of,
     is_gated,
     is_placed,
@@ -30,6 +31,7 @@ from muster.sim.view import (
     name_of,
     node_of,
     requests_of,
+    share_of,
     takes_pods,
     uid_of,
 )
@@ -283,7 +285,8 @@ class RoomIsUsed:
     """Whatever can be placed is placed: soon where the scheduler is told at once, else once all is calm.
 
     Exact for lone pods and for groups whose waiting members are alike, on nodes that differ only in room:
-    there counting copies per node is enough.  Other groups are not judged.  `patience_s` is how long
+    there counting copies per node is enough.  Other groups are not judged, nor who wants GPUs where some are
+    shared.  `patience_s` is how long
     something may fit and wait, whenever nothing is left to do at this moment.
     """
 
@@ -312,13 +315,21 @@ class RoomIsUsed:
             needed = self._needed(view, group, waiting)
             if needed == 0 or any(requests_of(pod) != requests_of(waiting[0]) for pod in waiting):
                 continue
+            if any(self._wants_devices(view, pod) for pod in waiting):
+                continue
             fits = copies(self._rooms(view, waiting), requests_of(waiting[0]))
             if fits >= needed:
                 yield uid_of(group), f"group {name} needs {needed} more and {fits} fit"
         for name, pod in view.pods.items():
             lone = is_waiting(pod) and not group_of(pod) and not is_gated(pod)
+            lone = lone and not self._wants_devices(view, pod)
             if lone and copies(self._rooms(view, [pod]), requests_of(pod)) >= 1:
                 yield uid_of(pod), f"pod {name} fits"
+
+    @staticmethod
+    def _wants_devices(view: ClusterView, pod: Object) -> bool:
+        """Whether counting pieces is not enough for this pod."""
+        return bool(share_of(pod)) or (gpus_of(pod) > 0 and any(map(share_of, view.pods.values())))
 
     @staticmethod
     def _rooms(view: ClusterView, waiting: list[Object]) -> list[Amounts]:

@@ -13,7 +13,7 @@ from muster.framework.groups import ObjectKey, PodKey
 from muster.framework.ports import Effect, Event, EvictDone, EvictFailed, EvictPod, PatchPodStatus, PodSeen
 from muster.scheduling.units import OVERDUE_S
 from muster.sim.told import Told, requests_of
-from muster.sim.view import Amounts, amount
+from muster.sim.view import GPU_MILLI, Amounts, amount
 
 Preemptor = tuple[str, ObjectKey]
 
@@ -88,14 +88,18 @@ class SoundEvictions:
         self._judge_need(who, seats + self._promised(preemptor), pods, self._rank_of(preemptor))
 
     def _judge_need(self, who: str, seats: list[tuple[Pod, str]], victims: list[Pod], rank: int) -> None:
-        """Every unit must be in the way of a seat, and a group that goes whole must go whole."""
+        """Every unit must be in the way of a seat, and a group that goes whole must go whole.
+
+        Where parts of GPUs are about, sums do not tell who is in the way: then need is not judged.
+        """
+        shares = any(GPU_MILLI in (pod.metadata.annotations or {}) for pod in self._told.pods.values())
         units: dict[object, list[Pod]] = {}
         for pod in victims:
             group = self._told.groups.get(self._told.group_of.get(_key_of(pod)) or ObjectKey("", ""))
             whole = group is not None and group.disruption_mode == "all"
             units.setdefault(group.key if whole and group else pod.metadata.uid, []).append(pod)
         for unit, pods in units.items():
-            if self._fit(seats, pods + self._not_counted_on(rank)):
+            if not shares and self._fit(seats, pods + self._not_counted_on(rank)):
                 self._complaints.append(f"{who} evicts {', '.join(map(_name_of, pods))} without need")
             if isinstance(unit, ObjectKey):
                 left = [

@@ -19,6 +19,7 @@ from muster.sim.checkers import (
     TrueStaysTrue,
 )
 from muster.sim.coverage import Coverage
+from muster.sim.devices import DevicesApart
 from muster.sim.evictions import SoundEvictions
 from muster.sim.faults import NO_FAULTS, Faults
 from muster.sim.loop import Checker, Simulation, Violation
@@ -66,7 +67,7 @@ def run_seed(seed: int, scenario: str = "churn", *, until_event: int | None = No
         meter,
     ]
     if not faults.event_late:
-        checkers.append(NodeRoom(world.view))
+        checkers += [NodeRoom(world.view), DevicesApart(world.view)]
     if faults == NO_FAULTS:
         checkers.append(
             RoomIsUsed(world.view, is_settled=lambda: world.is_settled, patience_s=ROOM_IS_USED_WITHIN_S)

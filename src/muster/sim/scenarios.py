@@ -23,8 +23,11 @@ from muster.sim.client import (
 )
 from muster.sim.loop import Simulation
 from muster.sim.view import (
+    GPU,
+    GPU_MILLI,
     ClusterView,
     Object,
+    gpus_of,
     group_of,
     has_ended,
     is_gated,
@@ -310,4 +313,24 @@ class Churn:
         return things[int(self._generator.integers(len(things)))] if things else None
 
 
-SCENARIOS: dict[str, Callable[[Operator, Simulation, np.random.Generator], Scenario]] = {"churn": Churn}
+class Shares(Churn):
+    """Churn in which most pods want GPUs, and most of those a part of one."""
+
+    def _requests(self) -> dict[str, str]:
+        return {"cpu": "200m", **({GPU: "1"} if self._strikes(0.8) else {})}
+
+    def _create(self, kind: str, manifest: Object) -> None:
+        if kind == "node":
+            gpus = str(int(self._generator.integers(1, 5)))
+            for amounts in ("capacity", "allocatable"):
+                manifest["status"][amounts][GPU] = gpus
+        if kind == "pod" and gpus_of(manifest) and self._strikes(0.7):
+            milli = str(self._generator.choice([160, 310, 470, 500, 810]))
+            manifest["metadata"]["annotations"][GPU_MILLI] = milli
+        super()._create(kind, manifest)
+
+
+SCENARIOS: dict[str, Callable[[Operator, Simulation, np.random.Generator], Scenario]] = {
+    "churn": Churn,
+    "shares": Shares,
+}

@@ -25,7 +25,7 @@ from muster.framework.ports import (
     PodSeen,
 )
 from muster.scheduling.binding import STALE, UNKNOWN, cause_of
-from muster.sim.view import Amounts, amount
+from muster.sim.view import GPU, GPU_MILLI, Amounts, amount
 
 
 class Judge(Protocol):
@@ -210,4 +210,6 @@ def requests_of(pod: Pod) -> Amounts:
     for container in pod.spec.containers:
         for resource, text in ((container.resources and container.resources.requests) or {}).items():
             total[resource] = total.get(resource, 0) + amount(str(text))
+    if GPU_MILLI in (pod.metadata.annotations or {}):
+        total.pop(GPU, None)  # a part is no whole one; `devices.py` judges
     return total

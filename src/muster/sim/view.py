@@ -13,6 +13,8 @@ Amounts = dict[str, int]
 
 _THOUSANDTHS = {"m": 1, "Ki": 1000 * 2**10, "Mi": 1000 * 2**20, "Gi": 1000 * 2**30}
 _ENDED = ("Succeeded", "Failed")
+GPU = "nvidia.com/gpu"
+GPU_MILLI = "muster.dev/gpu-milli"
 
 
 class ClusterView:
@@ -65,12 +67,25 @@ def amount(text: str | int) -> int:
 
 
 def requests_of(pod: Object) -> Amounts:
-    """What a pod takes: the sum of its containers, and one of `pods`."""
+    """What a pod takes: the sum of its containers, and one of `pods`; a part of a GPU is no whole one."""
     total = {"pods": 1000}
     for container in pod["spec"]["containers"]:
         for resource, text in ((container.get("resources") or {}).get("requests") or {}).items():
             total[resource] = total.get(resource, 0) + amount(text)
+    if share_of(pod):
+        total.pop(GPU, None)
     return total
+
+
+def share_of(pod: Object) -> int:
+    """Thousandths of one GPU it takes, 0 where it takes whole ones or none."""
+    text = (pod["metadata"].get("annotations") or {}).get(GPU_MILLI, "0")
+    return int(text) if int(text) < 1000 else 0
+
+
+def gpus_of(pod: Object) -> int:
+    """Whole GPUs it takes."""
+    return requests_of(pod).get(GPU, 0) // 1000
 
 
 def copies(rooms: Iterable[Amounts], request: Amounts) -> int:

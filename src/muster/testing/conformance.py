@@ -44,7 +44,7 @@ from muster.placement.capacity import UNLIMITED
 from muster.placement.domains import Placements
 from muster.placement.neighbours import at
 from muster.placement.packing import Packing, group_problem, is_placement
-from muster.placement.shapes import shape_key
+from muster.placement.shapes import annotations_read, shape_key
 from muster.testing.builders import make_cluster, make_gang, make_group, make_node, make_pod
 from muster.testing.preemptors import broken_promises
 
@@ -302,10 +302,13 @@ def _check_filter(plugin: Filter, pod: Pod, snapshot: Snapshot, rows: Int32) -> 
         kept = (
             _labels_that_rules_read(pod, snapshot) if getattr(plugin, "reads_selected_labels", False) else {}
         )
-        metadata = replace(twin.metadata, labels={"l": "x", **kept}, annotations={"a": "x"})
+        metadata = replace(
+            twin.metadata, labels={"l": "x", **kept}, annotations={"a": "x", **annotations_read(pod)}
+        )
         other = replace(twin, metadata=metadata)
         same = np.array_equal(plugin.filter(other, snapshot, rows).feasible, feasible)
-        _promise(same, plugin, "filter", "reads no labels or annotations (reads_metadata is False)")
+        text = "reads no labels or annotations but those of the shape (reads_metadata is False)"
+        _promise(same, plugin, "filter", text)
     return verdict
 
 

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from muster.api.core import Pod
 from muster.api.quantity import INT64_MAX
+from muster.cluster.changes import PodChange
 from muster.cluster.invariants import check_state
-from muster.cluster.state import ClusterState, PodChange
+from muster.cluster.state import ClusterState
 from muster.testing.builders import GPU, make_node, make_pod
 
 P = ("default", "p")

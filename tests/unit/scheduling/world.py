@@ -15,6 +15,7 @@ from muster.api.meta import Condition
 from muster.api.times import format_seconds
 from muster.assembly.config import Config
 from muster.assembly.profiles import build
+from muster.cluster.gpu_annotations import index_annotation
 from muster.framework.groups import Group, ObjectKey, PodKey
 from muster.framework.ports import (
     BindDone,
@@ -248,7 +249,12 @@ class World:
             self.tell(BindFailed(effect.key, effect.uid, effect.node_name, 404, "NotFound", "not found"))
         elif not self.mute:
             self.tell(BindDone(effect.key, effect.uid, effect.node_name))
-            self.put(replace(pod, spec=replace(pod.spec, node_name=effect.node_name)))
+            metadata = pod.metadata
+            if effect.devices:
+                said = {**(metadata.annotations or {}), **index_annotation(effect.devices)}
+                metadata = replace(metadata, annotations=said)
+            spec = replace(pod.spec, node_name=effect.node_name)
+            self.put(replace(pod, metadata=metadata, spec=spec))
 
     def _evict(self, effect: EvictPod) -> None:
         pod = self.pods.get(effect.key)
