@@ -71,6 +71,6 @@ def test_a_scheduler_that_starts_anew_has_the_same_books() -> None:
     for pod in reversed(list(world.pods.values())):
         again.put(pod)
     again.run()
-    before, after = (each.scheduler.state.snapshot().devices for each in (world, again))
+    before, after = (each.scheduler.state.snapshot().gpus for each in (world, again))
     assert after.left.tolist() == before.left.tolist()
     assert after.holds_on(0) == before.holds_on(0)
