@@ -195,10 +195,12 @@ class Seen(NamedTuple):
 
     @property
     def asks_anew(self) -> bool:
-        """Whether its spec or its labels changed; status and annotations place nobody."""
+        """Whether its spec, its labels or its claims' names changed; the rest places nobody."""
         if self.old_pod is None:
             return False
         old, new = self.old_pod, self.member.pod
+        if old.status.resource_claim_statuses != new.status.resource_claim_statuses:
+            return True
         return old.spec != new.spec or old.metadata.labels != new.metadata.labels
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from muster.api.core import Pod
+from muster.api.core import Pod, PodClaimStatus
 from muster.framework.groups import ObjectKey
 from muster.scheduling.members import EntityKey, Members, Stage, group_entity
 from muster.testing.builders import make_group, make_pod
@@ -89,6 +89,16 @@ def test_a_change_of_status_asks_for_nothing_and_a_change_of_spec_or_labels_does
     assert not members.see_pod(make_pod("p", cpu=1, version="9"), None).asks_anew
     assert members.see_pod(make_pod("p", cpu=2), None).asks_anew
     assert members.see_pod(make_pod("p", cpu=2, labels={"a": "b"}), None).asks_anew
+
+
+def test_a_claim_that_has_been_made_for_a_pod_is_news() -> None:
+    members = make_members()
+    pod = make_pod("p")
+    members.see_pod(pod, None)
+    made = replace(
+        pod, status=replace(pod.status, resource_claim_statuses=[PodClaimStatus("gpus", "p-gpus")])
+    )
+    assert members.see_pod(made, None).asks_anew
 
 
 def test_a_group_without_members_and_members_without_group_are_both_known() -> None:

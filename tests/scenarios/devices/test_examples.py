@@ -1,0 +1,96 @@
+"""The files of `examples/devices/` on virtual time: each member gets a linked pair and a volume."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tests.conformance.server import CLAIMS, GROUPS, NODES, PODS, Api
+from tests.conformance.simulation import SimulatedCluster
+
+from muster.assembly.node_manifests import nodes_from_text
+from muster.sim.view import condition_of, node_of
+
+FILES = Path(__file__).parents[3] / "examples" / "devices"
+RESOURCES = "/apis/resource.k8s.io/v1"
+COLLECTIONS = {
+    "Pod": PODS,
+    "PodGroup": GROUPS,
+    "DeviceClass": f"{RESOURCES}/deviceclasses",
+    "ResourceClaimTemplate": f"{RESOURCES}/namespaces/default/resourceclaimtemplates",
+    "ResourceClaim": CLAIMS,
+    "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
+}
+SLICES = f"{RESOURCES}/resourceslices"
+VOLUME_CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+
+
+class Room:
+    """A cluster of the nodes in `nodes.yaml`, or of the first few, with the classes."""
+
+    def __init__(self, node_count: int = 4) -> None:
+        self.cluster = SimulatedCluster(kubelets=True)
+        self.api = Api(self.cluster)
+        text = (FILES / "nodes.yaml").read_text(encoding="utf-8")
+        for node in nodes_from_text(text, "nodes.yaml")[:node_count]:
+            self.api.must("POST", NODES, node)
+        self.apply((FILES / "classes.yaml").read_text(encoding="utf-8"))
+
+    def apply(self, text: str) -> None:
+        """Create the objects of a text in order."""
+        for manifest in yaml.safe_load_all(text):
+            self.api.must("POST", COLLECTIONS[manifest["kind"]], manifest)
+
+    def start_gang(self) -> None:
+        self.apply((FILES / "gang.yaml").read_text(encoding="utf-8"))
+        self.cluster.sleep(20)
+
+    def bound(self) -> int:
+        return sum(bool(node_of(pod)) for pod in self.api.items(PODS))
+
+    def given(self) -> list[list[tuple[str, str]]]:
+        """Pool and device of every allocated claim."""
+        allocations = [(claim.get("status") or {}).get("allocation") for claim in self.api.items(CLAIMS)]
+        return [
+            [(result["pool"], result["device"]) for result in found["devices"]["results"]]
+            for found in allocations
+            if found
+        ]
+
+    def message(self, name: str = "train") -> str:
+        condition = condition_of(self.api.must("GET", f"{GROUPS}/{name}"), "PodGroupInitiallyScheduled")
+        assert condition is not None
+        return str(condition["message"])
+
+
+def pair_of(device: str) -> int:
+    return int(device.removeprefix("gpu-")) // 2
+
+
+def test_the_driver_publishes_what_the_node_file_says() -> None:
+    room = Room()
+    room.cluster.sleep(1)
+    counts = {found["spec"]["nodeName"]: len(found["spec"]["devices"]) for found in room.api.items(SLICES)}
+    assert counts == {"gpu-1": 8, "gpu-2": 8, "gpu-3": 8, "gpu-4": 15}
+
+
+def test_every_member_gets_a_linked_pair_and_a_volume() -> None:
+    room = Room()
+    room.start_gang()
+    assert room.bound() == 4
+    given = room.given()
+    assert [len(devices) for devices in given] == [2, 2, 2, 2]
+    assert all(len({(pool, pair_of(device)) for pool, device in devices}) == 1 for devices in given)
+    assert len({device for devices in given for device in devices}) == 8
+    volumes: list[Any] = [claim["status"]["phase"] for claim in room.api.items(VOLUME_CLAIMS)]
+    assert volumes == ["Bound"] * 4
+
+
+def test_without_room_for_all_nobody_gets_anything() -> None:
+    room = Room(node_count=1)
+    slice_path = f"{SLICES}/gpu-1-gpu.example.com"
+    room.cluster.sleep(1)
+    devices = room.api.must("GET", slice_path)["spec"]["devices"]
+    room.api.merge(slice_path, {"spec": {"devices": devices[:7]}})
+    room.start_gang()
+    assert (room.bound(), room.given()) == (0, [])
+    assert "cannot allocate all claims" in room.message()
