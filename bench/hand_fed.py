@@ -13,12 +13,15 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from muster.api.core import Pod
+from muster.api.devices import ResourceClaim, ResourceClaimStatus
 from muster.assembly.profiles import build
 from muster.dialects.native import group_key_of
 from muster.framework.groups import Group, ObjectKey, PodKey
 from muster.framework.ports import (
     BindDone,
     BindPod,
+    DevicesGone,
+    DevicesSeen,
     Effect,
     Event,
     EvictDone,
@@ -26,9 +29,11 @@ from muster.framework.ports import (
     GroupSeen,
     PodGone,
     PodSeen,
+    PrepareDone,
     Synced,
     TimeReached,
     WakeAt,
+    WriteClaim,
 )
 from muster.scheduling.metrics import ALGORITHM_SECONDS
 
@@ -42,6 +47,7 @@ class HandFed:
         self.now_s = 1_000_000.0
         self.scheduler = build(stopwatch=time.thread_time, third_party={})
         self.pods: dict[PodKey, Pod] = {}
+        self.claims: dict[ObjectKey, ResourceClaim] = {}
         self.node_of: dict[PodKey, str] = {}
         self.bound_s: dict[PodKey, float] = {}
         self.effects: Counter[str] = Counter()
@@ -53,6 +59,8 @@ class HandFed:
         self.evicting_s: list[float] = []  # whole cycles that asked for evictions
         self._asked: list[BindPod] = []
         self._to_evict: list[EvictPod] = []
+        self._to_write: list[WriteClaim] = []
+        self._version = 1_000_000
         self._wake_s: float | None = None
 
     def begin(self) -> None:
@@ -78,6 +86,16 @@ class HandFed:
         self.node_of.pop(key, None)
         self.feed(PodGone(key, pod.metadata.uid))
 
+    def show(self, claim: ResourceClaim) -> None:
+        """A claim for devices exists in this state."""
+        self.claims[ObjectKey(claim.metadata.namespace, claim.metadata.name)] = claim
+        self.feed(DevicesSeen(claim))
+
+    def lose_claim(self, key: ObjectKey) -> None:
+        """A claim is gone, and its devices are free."""
+        claim = self.claims.pop(key)
+        self.feed(DevicesGone(ResourceClaim, key, claim.metadata.uid))
+
     def feed(self, event: Event) -> None:
         """Hand over one event and note what is to be done about it."""
         began = time.thread_time()
@@ -89,7 +107,7 @@ class HandFed:
     def run(self, *, until_s: float = 0.0) -> None:
         """Wake it as often as it asks for, up to so many virtual seconds from now."""
         end_s = self.now_s + until_s
-        while self._asked or self._to_evict or (self._wake_s is not None and self._wake_s <= end_s):
+        while self._has_work() or (self._wake_s is not None and self._wake_s <= end_s):
             self._answer()
             if self._wake_s is None or self._wake_s > end_s:
                 continue
@@ -111,8 +129,21 @@ class HandFed:
         histogram = self.scheduler.metrics.histograms.get((ALGORITHM_SECONDS, ()))
         return (0, 0.0) if histogram is None else (histogram.count, histogram.total)
 
+    def _has_work(self) -> bool:
+        return bool(self._asked or self._to_evict or self._to_write)
+
     def _answer(self) -> None:
-        """Accept what was asked for, and show it as a watch would: pods bound, pods gone."""
+        """Accept what was asked for, and show it as a watch would: claims written, pods bound, pods gone."""
+        writes, self._to_write = self._to_write, []
+        for write in writes:
+            self.feed(PrepareDone(write))
+            self._version += 1
+            claim = self.claims[write.claim]
+            meta = replace(claim.metadata, resource_version=str(self._version))
+            given = write.allocation or claim.status.allocation
+            self.show(
+                replace(claim, metadata=meta, status=ResourceClaimStatus(given, list(write.reserved_for)))
+            )
         asked, self._asked = self._asked, []
         for effect in asked:
             self.node_of[effect.key] = effect.node_name
@@ -133,6 +164,8 @@ class HandFed:
             self._asked.append(effect)
         elif isinstance(effect, EvictPod):
             self._to_evict.append(effect)
+        elif isinstance(effect, WriteClaim):
+            self._to_write.append(effect)
 
 
 def group_seen(name: str, size: int, *, topology_key: str = "") -> GroupSeen:

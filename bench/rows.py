@@ -7,7 +7,7 @@ Adding one is one line here.  Next: `passes.py`, which runs them, and `table.py`
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from bench import cold_start, end_to_end, exact_search, hard_groups, in_process, quality
+from bench import cold_start, devices, end_to_end, exact_search, hard_groups, in_process, quality
 from bench.contenders import NAMES
 from bench.loads import Load
 
@@ -58,6 +58,7 @@ def quick_rows() -> list[Row]:
         _preempt(100),
         _preempt_with_gang(500, 50),
         _trees("500 nodes, 50 composites × 2 × 3", 500, 50, 2, 3),
+        _devices(200, 16, 5),
         _scale(1000, 10),
         _scale(2000, 10),
         _storm(500, 400, 20),
@@ -86,6 +87,7 @@ def full_rows() -> list[Row]:
         *(_preempt_with_gang(nodes, 100) for nodes in (1000, 5000)),
         _trees("5,000 nodes, 500 composites × 2 × 3", 5000, 500, 2, 3),
         _trees("5,000 nodes, 3 composites × 2 × 500", 5000, 3, 2, 500),
+        _devices(1000, 64, 20),
         *(_scale(nodes, 20) for nodes in (1000, 2000, 5000, 10_000, 20_000, 50_000)),
         _storm(10_000, 10_000, 500),
         *(row for variant in quality.PUBLISHED for row in _openb(variant, seed_count=len(quality.SEEDS))),
@@ -130,6 +132,12 @@ def _trees(name: str, nodes: int, trees: int, groups: int, size: int) -> Row:
 def _scale(nodes: int, decisions: int) -> Row:
     arguments = {"nodes": nodes, "decisions": decisions}
     return Row("scale", f"{nodes:,} nodes, 90 % full", "muster", in_process.scale, arguments)
+
+
+def _devices(nodes: int, members: int, decisions: int) -> Row:
+    arguments = {"nodes": nodes, "members": members, "decisions": decisions}
+    name = f"{nodes:,} nodes × 8, 40 % taken, {members} × a linked pair"
+    return Row("devices", name, "muster", devices.place_gangs, arguments)
 
 
 def _exact(nodes: int, *, feasible: bool) -> Row:

@@ -39,6 +39,13 @@ SHOWN: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("pods_per_s", "pods/s", ".0f"),
         ("peak_mb", "peak MB", ".0f"),
     ),
+    "devices": (
+        ("algorithm_ms", "algorithm ms", ".1f"),
+        ("algorithm_p99_ms", "p99 ms", ".1f"),
+        ("cold_ms", "cold ms", ".1f"),
+        ("gang_ms", "all ms/gang", ".1f"),
+        ("peak_mb", "peak MB", ".0f"),
+    ),
     "preemption": (
         ("preempting_p50_ms", "p50 ms", ".2f"),
         ("preempting_p99_ms", "p99 ms", ".2f"),

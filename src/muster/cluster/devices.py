@@ -5,8 +5,8 @@ is the same object until something changes.  Changed only inside `Scheduler.hand
 `placement/device_allocation.py`, which allocates on the picture.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from muster.api.core import Pod
 from muster.api.devices import Allocation, Device, DeviceClass, DeviceObject, ResourceClaim, ResourceSlice
@@ -23,6 +23,17 @@ class Offer(NamedTuple):
     slice: ResourceSlice
 
 
+class Pools:
+    """The devices of whole pools, the same object while no slice and no class changes.
+
+    `found_out`: what readers have reckoned from devices and classes alone, by a key of theirs.
+    """
+
+    def __init__(self, offers: Sequence[Offer]) -> None:
+        self.offers = tuple(offers)
+        self.found_out: dict[str, Any] = {}
+
+
 class Devices(NamedTuple):
     """What is known; never changed.
 
@@ -35,6 +46,7 @@ class Devices(NamedTuple):
     claims: Mapping[ClaimKey, ResourceClaim]
     choices: Mapping[ClaimKey, Allocation]
     taken: Mapping[DeviceId, tuple[ClaimKey, ...]]
+    pools: Pools
 
     def allocation_of(self, key: ClaimKey) -> Allocation | None:
         """What the claim has, by the API or by our choice."""
@@ -43,25 +55,8 @@ class Devices(NamedTuple):
             return claim.status.allocation
         return self.choices.get(key)
 
-    def offers(self) -> Iterator[Offer]:
-        """The devices of every pool that is whole, in the order of driver, pool and device.
 
-        Of a pool only the newest generation counts, and only when as many slices of it are there as it says.
-        """
-        pools: dict[tuple[str, str], list[ResourceSlice]] = {}
-        for found in self.slices.values():
-            pools.setdefault((found.spec.driver, found.spec.pool.name), []).append(found)
-        for (driver, pool), slices in sorted(pools.items()):
-            newest = max(found.spec.pool.generation for found in slices)
-            current = [found for found in slices if found.spec.pool.generation == newest]
-            if len(current) != current[0].spec.pool.resource_slice_count:
-                continue
-            pairs = [(device, found) for found in current for device in found.spec.devices or ()]
-            for device, found in sorted(pairs, key=lambda pair: pair[0].name):
-                yield Offer((driver, pool, device.name), device, found)
-
-
-NO_DEVICES = Devices({}, {}, {}, {}, {})
+NO_DEVICES = Devices({}, {}, {}, {}, {}, Pools(()))
 
 
 class DeviceBook:
@@ -73,6 +68,7 @@ class DeviceBook:
         self._claims: dict[ClaimKey, ResourceClaim] = {}
         self._choices: dict[ClaimKey, Allocation] = {}
         self._frozen: Devices | None = NO_DEVICES
+        self._pools: Pools | None = NO_DEVICES.pools
 
     def apply(self, found: DeviceObject) -> bool:
         """Take over an object as seen; False if it is older than what is known."""
@@ -82,8 +78,10 @@ class DeviceBook:
             return False
         if isinstance(found, ResourceSlice):
             self._slices[meta.name] = found
+            self._pools = None
         elif isinstance(found, DeviceClass):
             self._classes[meta.name] = found
+            self._pools = None
         else:
             self._claims[meta.namespace, meta.name] = found
             if found.status.allocation is not None:
@@ -98,8 +96,10 @@ class DeviceBook:
             return None
         if isinstance(known, ResourceSlice):
             del self._slices[key[1]]
+            self._pools = None
         elif isinstance(known, DeviceClass):
             del self._classes[key[1]]
+            self._pools = None
         else:
             del self._claims[key]
             self._choices.pop(key, None)
@@ -118,10 +118,12 @@ class DeviceBook:
 
     def freeze(self) -> Devices:
         """The picture now: the same object until something changes."""
+        if self._pools is None:
+            self._pools = Pools(tuple(_offers(self._slices)))
         if self._frozen is None:
             claims, choices = dict(self._claims), dict(self._choices)
             self._frozen = Devices(
-                dict(self._slices), dict(self._classes), claims, choices, _taken(claims, choices)
+                dict(self._slices), dict(self._classes), claims, choices, _taken(claims, choices), self._pools
             )
         return self._frozen
 
@@ -146,6 +148,24 @@ def ids_of(allocation: Allocation) -> Iterator[DeviceId]:
     for result in allocation.devices.results or ():
         if not result.admin_access:
             yield (result.driver, result.pool, result.device)
+
+
+def _offers(slices: Mapping[str, ResourceSlice]) -> Iterator[Offer]:
+    """The devices of every pool that is whole, in the order of driver, pool and device.
+
+    Of a pool only the newest generation counts, and only when as many slices of it are there as it says.
+    """
+    pools: dict[tuple[str, str], list[ResourceSlice]] = {}
+    for found in slices.values():
+        pools.setdefault((found.spec.driver, found.spec.pool.name), []).append(found)
+    for (driver, pool), slices in sorted(pools.items()):
+        newest = max(found.spec.pool.generation for found in slices)
+        current = [found for found in slices if found.spec.pool.generation == newest]
+        if len(current) != current[0].spec.pool.resource_slice_count:
+            continue
+        pairs = [(device, found) for found in current for device in found.spec.devices or ()]
+        for device, found in sorted(pairs, key=lambda pair: pair[0].name):
+            yield Offer((driver, pool, device.name), device, found)
 
 
 def _taken(

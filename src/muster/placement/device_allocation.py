@@ -167,7 +167,7 @@ class _Search:
         """Equal for devices between which no request and no constraint of these claims can tell."""
         offer = self._offers[index]
         kinds = tuple(self._eligible(request, offer) for slot in self._slots for _, request in slot.choices)
-        return kinds, tuple(_value(offer, name) for name in self._attributes)
+        return kinds, tuple(attribute_value(offer, name) for name in self._attributes)
 
     def _give(self, slot: _Slot, name: str, request: DeviceRequest, index: int) -> bool:
         """Take a device for a slot if the constraints of its claim allow it beside the others."""
@@ -231,7 +231,7 @@ def _allows(constraint: DeviceConstraint, given: Sequence[Given]) -> bool:
     if not concerned or concerned[-1] is not given[-1]:
         return True
     name = constraint.match_attribute or constraint.distinct_attribute or ""
-    values = [_value(each.offer, name) for each in concerned]
+    values = [attribute_value(each.offer, name) for each in concerned]
     if values[-1] is None:
         return False
     if constraint.match_attribute:
@@ -243,6 +243,7 @@ def _is_about(request: str, about: Sequence[str]) -> bool:
     return request in about or request.partition("/")[0] in about
 
 
-def _value(offer: Offer, name: str) -> object:
+def attribute_value(offer: Offer, name: str) -> object:
+    """What a device says under this name, as constraints compare it; None where it says nothing."""
     attribute = find_attribute(offer.id[0], offer.device, name)
     return value_of(attribute) if attribute is not None else None

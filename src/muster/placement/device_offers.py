@@ -5,7 +5,7 @@ asked once for all rows whose free devices are alike.  Next: `device_allocation.
 Axis: N node rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -14,19 +14,23 @@ import numpy as np
 from muster.api.core import Node, NodeSelector, Pod
 from muster.api.devices import DeviceRequest, ResourceClaim
 from muster.api.selectors import matches_node_term
-from muster.base.arrays import Bool
+from muster.base.arrays import Bool, Int8, Int32
 from muster.cluster.devices import ClaimKey, DeviceId, Devices, Offer, device_claims_of
 from muster.cluster.snapshot import Snapshot
 from muster.placement.device_allocation import (
     Counter,
+    GaveUp,
     Given,
     allocate,
+    attribute_value,
     is_exclusive,
     requests_of,
     tolerates,
 )
 from muster.placement.device_selectors import SelectorError, selector_of
 
+KINDS_MAX, ANSWERS_MAX = 32, 100_000  # of claims, and answers, that are remembered
+MET, UNMET, UNKNOWN, _UNASKED = 1, 0, 2, -1
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 
 
@@ -68,26 +72,59 @@ def _not_understood(claim: ResourceClaim, devices: Devices) -> str:
     return ""
 
 
+class _Known:
+    """What follows from devices and classes alone: kept from decision to decision while they stay.
+
+    `facts`: by claim and device, a number; equal numbers are devices between which the claim cannot tell, 0
+    is of no use to it.  `answers`: by claims and what a node's devices are to them, whether there is a way.
+    """
+
+    def __init__(self, offers: Iterable[Offer]) -> None:
+        self.local: dict[str, list[Offer]] = {}
+        self.others: list[Offer] = []
+        for offer in offers:
+            if not is_exclusive(offer.device):
+                continue
+            spec = offer.slice.spec
+            name = offer.device.node_name if spec.per_device_node_selection else spec.node_name
+            if name:
+                self.local.setdefault(name, []).append(offer)
+            else:
+                self.others.append(offer)
+        self.forget()
+
+    def forget(self) -> None:
+        self.eligible: dict[tuple[bytes, DeviceId], bool] = {}
+        self.facts: dict[bytes, dict[DeviceId, int]] = {}
+        self.numbers: dict[object, int] = {}
+        self.answers: dict[tuple[tuple[bytes, ...], object], bool] = {}
+
+
 class DeviceOffers:
     """The devices of a frozen snapshot by the rows that reach them."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.devices = snapshot.devices
         self._nodes = snapshot.nodes
-        self._row_of_node = snapshot.row_of_node
-        self._offers = [offer for offer in self.devices.offers() if is_exclusive(offer.device)]
-        self._local: dict[int, list[Offer]] = {}
-        self.shared: list[tuple[Offer, Bool]] = []  # reached by more than one node, with the mask [N]
-        for offer in self._offers:
-            self._sort_in(offer)
+        self._names = snapshot.node_names
+        found_out = self.devices.pools.found_out
+        if "offers" not in found_out:
+            found_out["offers"] = _Known(self.devices.pools.offers)
+        self._known: _Known = found_out["offers"]
+        if len(self._known.facts) > KINDS_MAX or len(self._known.answers) > ANSWERS_MAX:
+            self._known.forget()
+        # reached by more than one node, with the mask [N]
+        self.shared: list[tuple[Offer, Bool]] = [
+            (offer, self._mask_of(offer)) for offer in self._known.others
+        ]
         self._keys: dict[ClaimKey, bytes] = {}
-        self._eligible: dict[tuple[bytes, DeviceId], bool] = {}
         self._request_keys: dict[int, tuple[DeviceRequest, bytes]] = {}
-        self._rows: dict[tuple[bytes, object], bool] = {}
+        self._rows: dict[tuple[bytes, ...], Int8] = {}
 
     def on(self, row: int) -> list[Offer]:
         """The devices that a row reaches, its own first."""
-        return self._local.get(row, []) + [offer for offer, mask in self.shared if mask[row]]
+        local = self._known.local.get(self._names[row], [])
+        return local + [offer for offer, mask in self.shared if mask[row]]
 
     def reaches(self, key: ClaimKey) -> Bool:
         """[N] the nodes that reach all devices of an allocated claim."""
@@ -103,64 +140,77 @@ class DeviceOffers:
     def eligible(self, request: DeviceRequest, offer: Offer) -> bool:
         """Whether the request may have the device.  Raises   SelectorError where an expression fails."""
         key = (self._request_key(request), offer.id)
-        known = self._eligible.get(key)
+        known = self._known.eligible.get(key)
         if known is None:
-            known = self._eligible[key] = self._is_eligible(request, offer)
+            known = self._known.eligible[key] = self._is_eligible(request, offer)
         return known
 
-    def can_meet(self, claims: Sequence[ClaimKey], row: int) -> bool:
-        """Whether the row could give all these claims their devices, nobody of this trial being there.
+    def meets(self, claims: Sequence[ClaimKey], rows: Int32) -> Int8:
+        """[K] MET, UNMET or UNKNOWN: whether each row could give all these claims their devices.
 
-        Asked once for rows that have like devices free.  Raises   GaveUp, SelectorError.
+        Nobody else of this trial is there.  Raises   SelectorError.
         """
-        like = b"".join(self._claim_key(key) for key in claims)
-        key = (like, self._signature(claims, row))
-        known = self._rows.get(key)
+        likes = tuple(self._claim_key(key) for key in claims)
+        known = self._rows.get(likes)
         if known is None:
-            found = [self.devices.claims[claim] for claim in claims]
-            known = allocate(found, self.on(row), self.is_taken, self.eligible, Counter()) is not None
-            self._rows[key] = known
-        return known
+            known = self._rows[likes] = np.full(len(self._nodes), _UNASKED, dtype=np.int8)
+        for row in rows[known[rows] == _UNASKED].tolist():
+            try:
+                known[row] = MET if self._can_meet(claims, likes, row) else UNMET
+            except GaveUp:
+                known[row] = UNKNOWN
+        return known[rows]
 
-    def _signature(self, claims: Sequence[ClaimKey], row: int) -> object:
+    def _can_meet(self, claims: Sequence[ClaimKey], likes: tuple[bytes, ...], row: int) -> bool:
+        """Searched once for all rows that are to the claims what this one is."""
+        key = (likes, self._signature(claims, likes, row))
+        answer = self._known.answers.get(key)
+        if answer is None:
+            found = [self.devices.claims[claim] for claim in claims]
+            answer = allocate(found, self.on(row), self.is_taken, self.eligible, Counter()) is not None
+            self._known.answers[key] = answer
+        return answer
+
+    def _signature(self, claims: Sequence[ClaimKey], likes: tuple[bytes, ...], row: int) -> object:
         """Equal for rows between whose devices these claims cannot tell."""
+        kinds = dict(zip(likes, claims, strict=True))
         found = []
-        names = sorted(
-            {
-                name
-                for claim in claims
-                for constraint in self.devices.claims[claim].spec.devices.constraints or ()
-                for name in (constraint.match_attribute, constraint.distinct_attribute)
-                if name
-            }
-        )
-        requests = [request for claim in claims for _, request in requests_of(self.devices.claims[claim])]
         for offer in self.on(row):
-            kinds = tuple(self.eligible(request, offer) for request in requests)
-            if any(kinds):
-                attributes = offer.device.attributes or {}
-                values = tuple(
-                    repr(attributes.get(name) or attributes.get(name.rpartition("/")[2])) for name in names
-                )
-                found.append((self.is_taken(offer.id), kinds, values))
+            facts = [self._fact(like, claim, offer) for like, claim in kinds.items()]
+            if any(facts):
+                found.append((self.is_taken(offer.id), *facts))
         return tuple(found)
 
-    def _sort_in(self, offer: Offer) -> None:
+    def _fact(self, like: bytes, claim: ClaimKey, offer: Offer) -> int:
+        facts = self._known.facts.setdefault(like, {})
+        known = facts.get(offer.id)
+        if known is None:
+            known = facts[offer.id] = self._find_fact(self.devices.claims[claim], offer)
+        return known
+
+    def _find_fact(self, claim: ResourceClaim, offer: Offer) -> int:
+        """0 if no request may have the device, else a number for what requests and constraints see of it."""
+        kinds = tuple(self.eligible(request, offer) for _, request in requests_of(claim))
+        if not any(kinds):
+            return 0
+        values = tuple(
+            attribute_value(offer, constraint.match_attribute or constraint.distinct_attribute or "")
+            for constraint in claim.spec.devices.constraints or ()
+        )
+        numbers = self._known.numbers
+        return numbers.setdefault((kinds, values), len(numbers) + 1)
+
+    def _mask_of(self, offer: Offer) -> Bool:
+        """[N] the nodes that reach a device that is no single node's."""
         spec, device = offer.slice.spec, offer.device
         by_device = bool(spec.per_device_node_selection)
-        name = device.node_name if by_device else spec.node_name
-        if name:
-            row = self._row_of_node.get(name)
-            if row is not None:
-                self._local.setdefault(row, []).append(offer)
-            return
         selector = device.node_selector if by_device else spec.node_selector
         everywhere = bool(device.all_nodes if by_device else spec.all_nodes)
-        mask = [
+        found = [
             node is not None and (everywhere or (selector is not None and _selects(selector, node)))
             for node in self._nodes
         ]
-        self.shared.append((offer, np.array(mask, dtype=np.bool_)))
+        return np.array(found, dtype=np.bool_)
 
     def _is_eligible(self, request: DeviceRequest, offer: Offer) -> bool:
         chosen = self.devices.classes.get(request.device_class_name)

@@ -28,7 +28,17 @@ from muster.framework.points import NodeReason, NodeVerdict
 from muster.framework.ports import Prepare, WriteClaim
 from muster.framework.status import Status
 from muster.placement.device_allocation import GaveUp, Given, requests_of
-from muster.placement.device_offers import NOTHING, DeviceOffers, Trial, add, find_device_needs, leave
+from muster.placement.device_offers import (
+    MET,
+    NOTHING,
+    UNKNOWN,
+    UNMET,
+    DeviceOffers,
+    Trial,
+    add,
+    find_device_needs,
+    leave,
+)
 
 CANNOT = "cannot allocate all claims"
 NOT_THERE = "node(s) do not reach the devices of the pod's claims"
@@ -151,23 +161,28 @@ def _meet(
     claims: Sequence[ClaimKey], snapshot: Snapshot, offers: DeviceOffers, rows: Int32
 ) -> tuple[Bool, Bool]:
     """Rows [K] that can give these claims their devices, and rows [K] for which nobody knows."""
-    met = np.ones(len(rows), dtype=np.bool_)
-    given_up = np.zeros(len(rows), dtype=np.bool_)
     if not claims:
-        return met, given_up
+        return np.ones(len(rows), dtype=np.bool_), np.zeros(len(rows), dtype=np.bool_)
     trial = _trial_of(snapshot)
-    is_alone = not any(claim in trial.given for claim in claims)
     shared = {offer.id for offer, _ in offers.shared}
-    is_free = not any(each.offer.id in shared for found in trial.given.values() for each in found)
-    for index, row in enumerate(rows.tolist()):
-        try:
-            if is_alone and is_free and not trial.rows.get(row):
-                met[index] = offers.can_meet(claims, row)
-            else:
-                met[index] = add(trial, claims, row, offers) is not None
-        except GaveUp:
-            met[index], given_up[index] = False, True
-    return met, given_up
+    is_apart = not any(claim in trial.given for claim in claims) and not (
+        shared and any(each.offer.id in shared for found in trial.given.values() for each in found)
+    )
+    if not is_apart:
+        answers = np.array([_try(trial, claims, row, offers) for row in rows.tolist()], dtype=np.int8)
+        return answers == MET, answers == UNKNOWN
+    answers = offers.meets(claims, rows)
+    for row, there in trial.rows.items():
+        for index in np.flatnonzero(rows == row) if there else ():
+            answers[index] = offers.meets((*there, *claims), rows[index : index + 1])[0]
+    return answers == MET, answers == UNKNOWN
+
+
+def _try(trial: Trial, claims: Sequence[ClaimKey], row: int, offers: DeviceOffers) -> int:
+    try:
+        return UNMET if add(trial, claims, row, offers) is None else MET
+    except GaveUp:
+        return UNKNOWN
 
 
 def _trial_of(snapshot: Snapshot) -> Trial:

@@ -13,7 +13,7 @@ GPU0 = (DRIVER, "n1", "gpu-0")
 
 
 def names(book: DeviceBook) -> list[str]:
-    return [offer.device.name for offer in book.freeze().offers()]
+    return [offer.device.name for offer in book.freeze().pools.offers]
 
 
 def test_a_pool_counts_when_all_its_slices_are_there() -> None:

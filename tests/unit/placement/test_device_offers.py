@@ -1,6 +1,8 @@
 """Which devices a node reaches, and what pods of a trial have taken."""
 
+import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.unit.cluster.device_objects import (
     DRIVER,
     given,
@@ -14,11 +16,20 @@ from tests.unit.cluster.device_objects import (
 from muster.api.core import LabelSelectorRequirement, NodeSelector, NodeSelectorTerm, PodClaim
 from muster.api.devices import Device, DeviceObject
 from muster.cluster.devices import DeviceBook
-from muster.placement.device_offers import NOTHING, DeviceOffers, add, find_device_needs, leave
+from muster.placement.device_offers import (
+    MET,
+    NOTHING,
+    UNMET,
+    DeviceOffers,
+    add,
+    find_device_needs,
+    leave,
+)
 from muster.placement.device_selectors import SelectorError
 from muster.testing.builders import make_cluster, make_pod
 
 C, D = ("default", "c"), ("default", "d")
+BOTH = np.array([0, 1], dtype=np.int32)
 ZONE_A = NodeSelector([NodeSelectorTerm([LabelSelectorRequirement("zone", "In", ["a"])])])
 
 
@@ -83,19 +94,42 @@ def test_needs_tell_allocated_and_open_claims_apart() -> None:
     assert (needs.allocated, needs.open_claims) == ((D,), (C,))
 
 
-def test_rows_with_like_devices_are_asked_about_once() -> None:
+def test_rows_with_like_devices_are_searched_once_for_all_decisions() -> None:
+    cluster = make_cluster().node().node()
     slices = (make_slice("n1", make_device("a")), make_slice("n2", make_device("b")))
-    offers = offers_with(make_class(), make_claim("c"), *slices)
-    assert offers.can_meet([C], 0)
-    assert offers.can_meet([C], 1)
-    assert len(offers._rows) == 1
+    for each in (make_class(), make_claim("c"), *slices):
+        cluster.state.devices.apply(each)
+    assert DeviceOffers(cluster.snapshot()).meets([C], BOTH).tolist() == [MET, MET]
+    cluster.state.devices.apply(make_claim("d", allocation=given("b", node="n2")))
+    later = DeviceOffers(cluster.snapshot())
+    assert later.meets([C], BOTH).tolist() == [MET, UNMET]
+    assert len(later._known.answers) == 2
+
+
+def test_what_is_remembered_ends_with_a_changed_slice_or_class() -> None:
+    cluster = make_cluster().node().node()
+    for each in (make_class(), make_claim("c"), make_slice("n1", make_device("a"))):
+        cluster.state.devices.apply(each)
+    assert DeviceOffers(cluster.snapshot()).meets([C], BOTH).tolist() == [MET, UNMET]
+    cluster.state.devices.apply(make_slice("n2", make_device("a")))
+    assert DeviceOffers(cluster.snapshot()).meets([C], BOTH).tolist() == [MET, MET]
+    cluster.state.devices.apply(make_class('device.driver == "other"'))
+    assert DeviceOffers(cluster.snapshot()).meets([C], BOTH).tolist() == [UNMET, UNMET]
+
+
+def test_drivers_with_attributes_of_one_name_are_told_apart() -> None:
+    """Of two devices that call something `pair`, only the driver's own has the attribute of its domain."""
+    claim = make_claim("c", make_request("r", 1), match=f"{DRIVER}/pair")
+    slices = [make_slice(node, make_device("a", pair=0)) for node in ("n1", "n2")]
+    slices[1] = replace(slices[1], spec=replace(slices[1].spec, driver="other.example.com"))
+    assert offers_with(make_class(), claim, *slices).meets([C], BOTH).tolist() == [MET, UNMET]
 
 
 def test_a_selector_that_fails_names_the_device() -> None:
     expression = f'device.attributes["{DRIVER}"].nope == "x"'
     offers = offers_with(make_class(expression), make_claim("c"), make_slice("n1", make_device("a")))
     with pytest.raises(SelectorError, match=r"no such key: nope \(device gpu.example.com/n1/a\)"):
-        offers.can_meet([C], 0)
+        offers.meets([C], BOTH)
 
 
 def test_a_second_claim_may_make_the_first_change_its_device() -> None:
