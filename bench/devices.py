@@ -120,7 +120,8 @@ class _Room:
 
     def faults(self, claims: list[ResourceClaim], members: int) -> list[str]:
         """What is wrong with these claims of a gang."""
-        found, seen = [], set()
+        found: list[str] = []
+        seen: set[tuple[int, int]] = set()
         for claim in claims:
             results = claim.status.allocation.devices.results if claim.status.allocation else []
             devices = [(result.pool, int(result.device.split("-")[1])) for result in results or ()]

@@ -158,9 +158,9 @@ def _offers(slices: Mapping[str, ResourceSlice]) -> Iterator[Offer]:
     pools: dict[tuple[str, str], list[ResourceSlice]] = {}
     for found in slices.values():
         pools.setdefault((found.spec.driver, found.spec.pool.name), []).append(found)
-    for (driver, pool), slices in sorted(pools.items()):
-        newest = max(found.spec.pool.generation for found in slices)
-        current = [found for found in slices if found.spec.pool.generation == newest]
+    for (driver, pool), parts in sorted(pools.items()):
+        newest = max(found.spec.pool.generation for found in parts)
+        current = [found for found in parts if found.spec.pool.generation == newest]
         if len(current) != current[0].spec.pool.resource_slice_count:
             continue
         pairs = [(device, found) for found in current for device in found.spec.devices or ()]
