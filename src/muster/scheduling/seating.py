@@ -96,12 +96,12 @@ def _place_one_by_one(
 
 
 def try_other_orders(question: Question, cast: Cast, snapshot: Snapshot, runner: Runner) -> Outcome | None:
-    """Place a pod group shape by shape in other orders than that of creation; the first that goes well.
+    """Place a pod group shape by shape in every order but that of creation; the first that goes well.
 
     For members that keep rules about each other: the first may need the second to be there before it.
     """
-    for order, domain in islice(_orders(question), 0 if cast.is_composite else ORDERS_MAX):
-        waiting = [member for index in order for member in question.members[index]]
+    created = cast.waiting()
+    for waiting, domain in islice(_orders(question, created), 0 if cast.is_composite else ORDERS_MAX):
         board = Board(snapshot.fork())
         outcome = LeafTrial(cast, waiting, board, runner, question.rows[domain]).run()
         if outcome.ok and board.placed(cast):
@@ -109,9 +109,13 @@ def try_other_orders(question: Question, cast: Cast, snapshot: Snapshot, runner:
     return None
 
 
-def _orders(question: Question) -> Iterator[tuple[Sequence[int], Int64]]:
-    """Every order of shapes but the one of creation, the reverse first, in every domain."""
+def _orders(question: Question, created: Sequence[Member]) -> Iterator[tuple[list[Member], Int64]]:
+    """The members in every order of their shapes, that of the last first, in every domain.
+
+    Not in the order of creation, if they were created shape by shape.
+    """
     for order in permutations(reversed(range(len(question.lots)))):
-        if order != tuple(range(len(question.lots))):
+        members = [member for index in order for member in question.members[index]]
+        if members != list(created):
             for domain in question.problem.root.domains:
-                yield order, domain
+                yield members, domain

@@ -105,6 +105,14 @@ def test_members_that_need_each_other_are_tried_in_another_order() -> None:
     assert found["g-0"] == found["g-1"]
 
 
+def test_shapes_that_came_in_turn_are_tried_one_after_the_other_in_their_first_order_too() -> None:
+    bound = {"cpu": 2, "node_selector": {"disk": "ssd"}}
+    world = World().node("n1", cpu=4, labels={"disk": "ssd"}).node("n2", cpu=8).group("g", 3)
+    world = world.members("g", 0, **bound).members("g", 1, cpu=1).members("g", 2, **bound)
+    question, cast, snapshot = asked(world)
+    assert seats(try_other_orders(question, cast, snapshot, PLAIN)) == {"g-0": 0, "g-2": 0, "g-1": 1}
+
+
 def test_no_order_helps_a_ring_of_needs() -> None:
     world = World().node("n1", cpu=5).group("g", 2)
     world.members("g", 0, cpu=1, labels={"after": "b", "is": "a"})
