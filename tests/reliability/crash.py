@@ -1,0 +1,227 @@
+"""`muster run` behind a proxy that does to its requests what networks do, and kills it at each of them.
+
+    python -m tests.reliability crash [--full]
+
+A gang of twenty pods is bound, and at one of its requests something happens: the request or its answer is
+lost, late, doubled or refused; or `muster run` is killed before the server saw the request, or after it did
+it, and a fresh one takes over.  Where the room of those left over is gone by then, it must release the gang.
+Judged: the gang is whole or holds nothing in the end, no node has more than its own, no pod is bound twice,
+and nothing is held half for longer than `muster.dev/bind-timeout` and the slack below.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tests.reliability.proxy import Fault, FaultProxy, Rule
+from tests.reliability.stage import Late, Scheduler, Stage, open_stage, trust_of, until
+
+NODES, CORES, GANG_SIZE = 5, 8, 20
+BIND_TIMEOUT_S = 10.0  # the least that Muster takes
+SLACK_S = 30.0  # a fresh process begins, and a busy machine does what it was told
+BINDING = r"/pods/[^/]+/binding$"
+DELETION = r"/pods/[^/]+$"
+LATE_S = 7.0  # the client gives up after five
+QUICK_TURNS, FULL_TURNS = (1, 10, 20), tuple(range(1, GANG_SIZE + 1))
+QUICK_DELETIONS, FULL_DELETIONS = (1,), tuple(range(1, GANG_SIZE))
+DEATHS = {"before": Fault.LOSE_REQUEST, "after": Fault.LOSE_ANSWER}
+FAULTS: dict[str, Rule] = {
+    "request lost": Rule("POST", BINDING, Fault.LOSE_REQUEST),
+    "answer lost": Rule("POST", BINDING, Fault.LOSE_ANSWER),
+    "doubled": Rule("POST", BINDING, Fault.DUPLICATE),
+    "late": Rule("POST", BINDING, Fault.DELAY, delay_s=LATE_S),
+    "throttled": Rule("POST", BINDING, Fault.REFUSE, status=429, retry_after_s=2),
+    "failed": Rule("POST", BINDING, Fault.REFUSE, status=500),
+    "forbidden": Rule("POST", BINDING, Fault.REFUSE, status=403),
+}
+
+
+class Point(NamedTuple):
+    """One thing that happens at the `turn`-th request: a fault, or a death.
+
+    `is_full`: the room of those that were not bound is gone before the next process begins.
+    `at_release`: one member is refused for ever, and the death is at a deletion of the release.
+    """
+
+    what: str
+    turn: int
+    is_death: bool = False
+    is_full: bool = False
+    at_release: bool = False
+
+    def __str__(self) -> str:
+        request = "deletion" if self.at_release else "binding"
+        if not self.is_death:
+            return f"{request} {self.turn} {self.what}"
+        return f"killed {self.what} {request} {self.turn}{', room gone' if self.is_full else ''}"
+
+
+def points_of(turns: tuple[int, ...], deletions: tuple[int, ...]) -> Iterator[Point]:
+    """Everything that happens at these bindings and these deletions."""
+    for turn in turns:
+        yield from (Point(what, turn) for what in FAULTS)
+        for what in DEATHS:
+            yield Point(what, turn, is_death=True)
+            yield Point(what, turn, is_death=True, is_full=True)
+    for turn in deletions:
+        yield from (Point(what, turn, is_death=True, at_release=True) for what in DEATHS)
+
+
+class Bench:
+    """A stage, the proxy, and the scheduler behind it; a fresh one for each that was killed."""
+
+    def __init__(self, stage: Stage, proxy: FaultProxy) -> None:
+        self._stage = stage
+        self._proxy = proxy
+        self.scheduler = Scheduler(stage, "muster", server=proxy.address, elects_leader=False)
+        self.longest_half_s = 0.0
+        self.outcomes = {"whole": 0, "released": 0}
+
+    async def play(self, name: str, point: Point) -> list[str]:
+        """Let it happen to a new gang, wait for the end of it, and give what is broken."""
+        stage, ledger = self._stage, self._stage.ledger
+        told = len(ledger.broken)
+        if not self.scheduler.is_running:
+            await self.scheduler.start()
+        rule = self._arm(name, point)
+        broken = []
+        await stage.create_gang(
+            name, GANG_SIZE, bind_timeout=f"{BIND_TIMEOUT_S:.0f}", release_bare_pods="true"
+        )
+        try:
+            await until(lambda: rule.hits > 0, "the request that was waited for")
+            if point.is_death:
+                await self._replace(name, point)
+            await until(lambda: ledger.was_whole(name) or self._is_empty(name), "whole or empty")
+        except Late as error:
+            broken.append(str(error))
+        self._proxy.rules.clear()
+        broken += ledger.broken[told:] + self._judge(name, point)
+        await stage.delete_gang(name)
+        await stage.delete_fillers()
+        await until(lambda: ledger.there(name) == 0, "every pod is gone")
+        return broken
+
+    def _arm(self, name: str, point: Point) -> Rule:
+        """Set the rules; the one that is given is hit when the thing happens."""
+        if not point.is_death:
+            known = FAULTS[point.what]
+            rule = Rule(
+                "POST",
+                BINDING,
+                known.fault,
+                skip=point.turn - 1,
+                status=known.status,
+                retry_after_s=known.retry_after_s,
+                delay_s=known.delay_s,
+            )
+            self._proxy.rules = [rule]
+            return rule
+        rule = Rule(
+            "DELETE" if point.at_release else "POST",
+            DELETION if point.at_release else BINDING,
+            DEATHS[point.what],
+            skip=point.turn - 1,
+            one_at_a_time=True,
+            on_hit=self._kill,
+        )
+        refused = Rule("POST", rf"/{name}-00/binding$", Fault.REFUSE, status=403, count=1_000_000)
+        self._proxy.rules = [refused, rule] if point.at_release else [rule]
+        return rule
+
+    def _kill(self) -> None:
+        """What `kill -9` does; nothing that was still to leave reaches the server."""
+        os.kill(self.scheduler.process_id, signal.SIGKILL)
+        self._proxy.cut()
+
+    async def _replace(self, name: str, point: Point) -> None:
+        await self.scheduler.ended()
+        bound = self._stage.ledger.bound
+        if not point.at_release:
+            wanted = point.turn - (point.what == "before")
+            await until(lambda: bound(name) == wanted, f"{wanted} bound when it died")
+        if point.is_full:
+            await self._fill()
+        self._proxy.rules = [each for each in self._proxy.rules if each.fault is Fault.REFUSE]
+        self._proxy.restore()
+        await self.scheduler.start()
+
+    async def _fill(self) -> None:
+        """Take all room that is left."""
+        ledger = self._stage.ledger
+        for node, cores in ledger.cores_of.items():
+            if left := cores - ledger.used(node):
+                await self._stage.create_filler(node, left)
+
+    def _is_empty(self, name: str) -> bool:
+        """Whether it was released: its pods are gone."""
+        return self._stage.ledger.there(name) == 0
+
+    def _judge(self, name: str, point: Point) -> list[str]:
+        ledger = self._stage.ledger
+        is_whole = ledger.was_whole(name) and ledger.bound(name) == GANG_SIZE
+        outcome = "whole" if is_whole else "released"
+        self.outcomes[outcome] += 1
+        held_s = ledger.half_s.get(name, 0.0)
+        self.longest_half_s = max(self.longest_half_s, held_s)
+        broken = []
+        if 0 < ledger.bound(name) < GANG_SIZE:
+            broken.append(f"it holds {ledger.bound(name)} of {GANG_SIZE}")
+        if held_s > BIND_TIMEOUT_S + SLACK_S:
+            broken.append(f"it held a part for {held_s:.0f} s")
+        if wanted := wanted_outcome(point):
+            broken += [] if outcome == wanted else [f"it should have ended {wanted} and is {outcome}"]
+        accepted = self._proxy.accepted
+        twice = [path for (_, path), count in accepted.items() if f"/{name}-" in path and count > 1]
+        return broken + [f"accepted twice: {path}" for path in twice if path.endswith("/binding")]
+
+
+def wanted_outcome(point: Point) -> str:
+    """How the gang must end."""
+    if point.at_release:
+        return "released"
+    bound_at_death = point.turn - (point.what == "before")
+    if point.is_full and 0 < bound_at_death < GANG_SIZE:
+        return "released"
+    return "" if point.is_full else "whole"
+
+
+async def play(points: list[Point]) -> int:
+    """Play them all; 1 if something was broken."""
+    broken: list[str] = []
+    async with open_stage(nodes=NODES, cores=CORES) as stage:
+        token, tls = stage.plane.token, trust_of(stage.plane)
+        async with FaultProxy(stage.plane.url, token=token, tls=tls) as proxy:
+            bench = Bench(stage, proxy)
+            try:
+                for number, point in enumerate(points):
+                    began_s = time.monotonic()
+                    found = await bench.play(f"g{number:03}", point)
+                    took_s = time.monotonic() - began_s
+                    print(f"{point}: {took_s:.1f} s {'; '.join(found) or 'good'}", flush=True)
+                    broken += [f"{point}: {what}" for what in found]
+            except Late as error:
+                broken.append(str(error))
+            finally:
+                await bench.scheduler.stop()
+        if broken:
+            print(bench.scheduler.log.read_text()[-6000:])
+    for line in broken:
+        print(f"BROKEN: {line}")
+    figures = {**bench.outcomes, "longest_half_s": round(bench.longest_half_s, 1)}
+    print(json.dumps({"points": len(points), "broken": len(broken), **figures}))
+    return 1 if broken else 0
+
+
+def main(words: list[str]) -> int:
+    """Read the options and play."""
+    reader = argparse.ArgumentParser(prog="scripts/reliability crash")
+    reader.add_argument("--full", action="store_true", help="at each binding and deletion, not only at some")
+    asked = reader.parse_args(words)
+    turns, deletions = (FULL_TURNS, FULL_DELETIONS) if asked.full else (QUICK_TURNS, QUICK_DELETIONS)
+    return asyncio.run(play(list(points_of(turns, deletions))))

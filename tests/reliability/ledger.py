@@ -1,0 +1,110 @@
+"""What a watch of pods showed of gangs, and which promises it shows broken.
+
+In go the events of one watch, in its order, with the time each was seen; out come counts, times and the
+broken promises as sentences.  Pods ask for whole cores (`requests.cpu`), nodes have so many.
+"""
+
+import itertools
+from typing import Any, NamedTuple
+
+Object = dict[str, Any]
+
+
+class Bound(NamedTuple):
+    """A pod that is on a node."""
+
+    gang: str
+    node: str
+    cores: int
+
+
+class Ledger:
+    """`cores_of`: what each node has.  `size_of`: how many members make each gang whole."""
+
+    def __init__(self, cores_of: dict[str, int], size_of: dict[str, int]) -> None:
+        self.broken: list[str] = []
+        self.binds_s: list[float] = []  # when each binding was seen
+        self.half_s: dict[str, float] = {}  # the longest that each gang was seen to hold a part
+        self.cores_of = cores_of
+        self._size_of = size_of
+        self._bound: dict[str, Bound] = {}  # by uid
+        self._pods: dict[str, str] = {}  # uid → gang
+        self._half_since_s: dict[str, float] = {}
+        self._whole: set[str] = set()  # that were whole at some time
+
+    def see(self, kind: str, pod: Object, now_s: float) -> None:
+        """Take one event of the watch: ADDED, MODIFIED or DELETED, and the pod."""
+        uid = pod["metadata"]["uid"]
+        gang = pod["spec"].get("schedulingGroup", {}).get("podGroupName", "")
+        node = pod["spec"].get("nodeName", "")
+        if kind == "DELETED":
+            self._pods.pop(uid, None)
+            self._bound.pop(uid, None)
+        else:
+            self._pods[uid] = gang
+            if node:
+                self._see_bound(uid, Bound(gang, node, _cores_of(pod)), now_s)
+        self._judge_gang(gang, now_s)
+
+    def bound(self, gang: str) -> int:
+        """How many of its pods are on nodes."""
+        return sum(each.gang == gang for each in self._bound.values())
+
+    def there(self, gang: str) -> int:
+        """How many of its pods exist."""
+        return sum(each == gang for each in self._pods.values())
+
+    def used(self, node: str) -> int:
+        """How many of its cores the pods on it ask for."""
+        return sum(each.cores for each in self._bound.values() if each.node == node)
+
+    def was_whole(self, gang: str) -> bool:
+        """Whether all its pods were on nodes at one time."""
+        return gang in self._whole
+
+    def is_half(self, gang: str) -> bool:
+        """Whether it holds a part, and was never whole."""
+        return gang in self._half_since_s
+
+    def longest_half_s(self, now_s: float) -> float:
+        """The longest that a gang which was never whole held a part, up to now."""
+        open_s = [now_s - since_s for since_s in self._half_since_s.values()]
+        return max([*self.half_s.values(), *open_s], default=0.0)
+
+    def longest_silence_s(self, from_s: float, until_s: float) -> float:
+        """The longest time without a binding between two times."""
+        inside = [at_s for at_s in self.binds_s if from_s < at_s < until_s]
+        marks = [from_s, *inside, until_s]
+        return max(later - sooner for sooner, later in itertools.pairwise(marks))
+
+    def _see_bound(self, uid: str, bound: Bound, now_s: float) -> None:
+        before = self._bound.get(uid)
+        if before is not None:
+            if before.node != bound.node:
+                self.broken.append(f"a pod of {bound.gang} was bound to {before.node}, then to {bound.node}")
+            return
+        self._bound[uid] = bound
+        self.binds_s.append(now_s)
+        used = self.used(bound.node)
+        has = self.cores_of.get(bound.node, 0)
+        if used > has:
+            self.broken.append(f"{bound.node} has {has} cores and pods for {used} are bound to it")
+
+    def _judge_gang(self, gang: str, now_s: float) -> None:
+        size = self._size_of.get(gang)
+        if size is None or gang in self._whole:
+            return
+        count = self.bound(gang)
+        if 0 < count < size:
+            self._half_since_s.setdefault(gang, now_s)
+            return
+        since_s = self._half_since_s.pop(gang, None)
+        if since_s is not None:
+            self.half_s[gang] = max(self.half_s.get(gang, 0.0), now_s - since_s)
+        if count >= size:
+            self._whole.add(gang)
+
+
+def _cores_of(pod: Object) -> int:
+    asked = (container["resources"]["requests"]["cpu"] for container in pod["spec"]["containers"])
+    return sum(int(cores) for cores in asked)

@@ -1,0 +1,241 @@
+"""A stock cluster, gangs on it, a watch of its pods, and `muster run` processes: what the checks are made of.
+
+`open_stage(nodes=…)` starts the control plane of `tests/controlplane` (no scheduler, no controllers), makes
+the nodes and watches pods into a `Ledger`.  Requests of the stage go straight to the API server; only the
+schedulers go through the proxy, where there is one.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import ssl
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from tests.conformance.forms import MUSTER, find_free_port
+from tests.conformance.manifests import delete_options, group_manifest, node_manifest, pod_manifest
+from tests.conformance.server import GROUPS, NODES, PODS
+from tests.controlplane.start import PORT_OFFSETS, ControlPlane
+from tests.reliability.ledger import Ledger
+
+Object = dict[str, Any]
+
+PATIENCE_S = 90.0
+LOOK_S = 0.05
+PIECE_BYTES = 1 << 20
+EVERY_POD = "/api/v1/pods"
+JSON = {"Content-Type": "application/json"}
+
+
+class Late(Exception):
+    """Something did not come about in time; the text says what."""
+
+
+async def until(is_done: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
+    """Wait until it is so.  Raises Late."""
+    end_s = time.monotonic() + patience_s
+    while not is_done():
+        if time.monotonic() > end_s:
+            raise Late(f"{what}: not within {patience_s:.0f} s")
+        await asyncio.sleep(LOOK_S)
+
+
+class Stage:
+    """The cluster as admin, and what the watch showed of it."""
+
+    def __init__(
+        self, plane: ControlPlane, session: aiohttp.ClientSession, folder: Path, cores_of: dict[str, int]
+    ) -> None:
+        self.plane = plane
+        self.folder = folder
+        self.size_of: dict[str, int] = {}
+        self.ledger = Ledger(cores_of, self.size_of)
+        self._session = session
+
+    async def call(self, method: str, path: str, body: Object | None = None) -> Object:
+        """Send and give the object; what is gone may be deleted.  Raises RuntimeError if refused."""
+        data = None if body is None else json.dumps(body)
+        async with self._session.request(method, self.plane.url + path, data=data, headers=JSON) as answer:
+            found: Object = await answer.json()
+            if answer.status >= 300 and not (method == "DELETE" and answer.status == 404):
+                raise RuntimeError(f"{method} {path}: {answer.status} {found.get('message')}")
+            return found
+
+    async def create_gang(self, name: str, size: int, *, priority: int = 0, **annotations: str) -> None:
+        """A gang that needs all its pods, one core each; `bind_timeout="10"` is `muster.dev/bind-timeout`."""
+        self.size_of[name] = size
+        group = group_manifest({"group": name, "gang": size})
+        group["metadata"]["annotations"] = {
+            f"muster.dev/{key.replace('_', '-')}": value for key, value in annotations.items()
+        }
+        await self.call("POST", GROUPS, group)
+        pods = [pod_manifest(f"{name}-{n:02}", {"group": name}, scheduler="muster") for n in range(size)]
+        await asyncio.gather(*(self.call("POST", PODS, pod) for pod in pods))
+
+    async def create_filler(self, node: str, cores: int) -> None:
+        """A lone pod, put on a node by hand: room that is gone."""
+        pod = pod_manifest(f"filler-{node}", {"node": node, "cpu": cores}, scheduler="nobody")
+        await self.call("POST", PODS, pod)
+
+    async def delete_gang(self, name: str) -> None:
+        """Remove the group and what there is of its pods."""
+        pods = (f"{PODS}/{name}-{number:02}" for number in range(self.size_of[name]))
+        now = delete_options(gracePeriodSeconds=0)
+        await asyncio.gather(*(self.call("DELETE", pod, now) for pod in pods))
+        await self.call("DELETE", f"{GROUPS}/{name}", now)
+
+    async def delete_fillers(self) -> None:
+        """Give the room back."""
+        now = delete_options(gracePeriodSeconds=0)
+        names = list(self.ledger.cores_of)
+        await asyncio.gather(*(self.call("DELETE", f"{PODS}/filler-{name}", now) for name in names))
+
+    async def group(self, name: str) -> Object:
+        """The PodGroup as it is."""
+        return await self.call("GET", f"{GROUPS}/{name}")
+
+    async def follow(self) -> None:
+        """Watch pods into the ledger, for ever."""
+        rest = b""
+        listed = await self.call("GET", EVERY_POD)
+        version = listed["metadata"]["resourceVersion"]
+        while True:
+            path = f"{EVERY_POD}?watch=1&resourceVersion={version}"
+            async with self._session.get(self.plane.url + path) as answer:
+                async for piece in answer.content.iter_any():
+                    *lines, rest = (rest + piece).split(b"\n")
+                    for line in lines:
+                        event = json.loads(line)
+                        if event["type"] == "ERROR":
+                            raise RuntimeError(f"the watch of the check broke: {event['object']}")
+                        version = event["object"]["metadata"]["resourceVersion"]
+                        self.ledger.see(event["type"], event["object"], time.monotonic())
+
+
+class Scheduler:
+    """One `muster run`, whose log goes to a file of the stage."""
+
+    def __init__(self, stage: Stage, name: str, *, server: str, elects_leader: bool) -> None:
+        self.name = name
+        self.log = stage.folder / f"{name}.log"
+        self._process: asyncio.subprocess.Process | None = None
+        self._health = ""
+        kubeconfig = stage.folder / f"{name}.kubeconfig"
+        kubeconfig.write_text(
+            json.dumps(_kubeconfig_of(server)) if server else stage.plane.kubeconfig.read_text()
+        )
+        kubeconfig.chmod(0o600)
+        self._command = [*MUSTER, "run", "--kubeconfig", str(kubeconfig), "--scheduler-name", "muster"]
+        self._command += [] if elects_leader else ["--leader-elect=false"]
+
+    @property
+    def process_id(self) -> int:
+        """Of the running process."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._process is not None and self._process.returncode is None
+
+    async def start(self) -> None:
+        """Start it and wait until it is in sync.  Raises Late."""
+        address = f"127.0.0.1:{find_free_port((0,))}"
+        self._health = f"http://{address}"
+        command = [*self._command, "--metrics-bind-address", address]
+        with self.log.open("ab") as log:
+            self._process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
+        end_s = time.monotonic() + PATIENCE_S
+        while await self.page("/readyz") is None:
+            if not self.is_running or time.monotonic() > end_s:
+                raise Late(f"{self.name} did not become ready; see {self.log}")
+            await asyncio.sleep(LOOK_S)
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to the process, if it still runs."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.process_id, number)
+
+    async def ended(self, patience_s: float = PATIENCE_S) -> int:
+        """Wait until it has ended and give the exit code.  Raises Late."""
+        assert self._process is not None
+        try:
+            async with asyncio.timeout(patience_s):
+                return await self._process.wait()
+        except TimeoutError:
+            raise Late(f"{self.name} did not end within {patience_s:.0f} s; see {self.log}") from None
+
+    async def stop(self) -> None:
+        """End it whatever it does."""
+        if self.is_running:
+            self.send(signal.SIGKILL)
+            await self.ended()
+
+    async def leads(self) -> bool:
+        """Whether it says that it holds the lease."""
+        text = await self.page("/metrics") or ""
+        lines = [line for line in text.splitlines() if line.startswith("leader_election_master_status{")]
+        return bool(lines) and all(line.endswith(" 1.0") for line in lines)
+
+    async def page(self, path: str) -> str | None:
+        """A page of its health server; None unless it answers 200."""
+        timeout = aiohttp.ClientTimeout(total=2.0)
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=timeout) as session,
+                session.get(self._health + path) as got,
+            ):
+                return await got.text() if got.status == 200 else None
+        except (aiohttp.ClientError, TimeoutError):
+            return None
+
+
+@contextlib.asynccontextmanager
+async def open_stage(*, nodes: int, cores: int) -> AsyncIterator[Stage]:
+    """A control plane with so many nodes of so many cores.  Raises BuildError or StartError."""
+    with tempfile.TemporaryDirectory(prefix="muster-reliability-") as folder:
+        plane = ControlPlane(Path(folder) / "controlplane", find_free_port(PORT_OFFSETS))
+        await asyncio.to_thread(plane.start)
+        try:
+            async with aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=32, ssl=trust_of(plane)),
+                headers={"Authorization": f"Bearer {plane.token}"},
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=10.0),
+                read_bufsize=PIECE_BYTES,
+            ) as session:
+                names = [f"n{number:02}" for number in range(nodes)]
+                stage = Stage(plane, session, Path(folder), dict.fromkeys(names, cores))
+                for name in names:
+                    await stage.call("POST", NODES, node_manifest(name, {"cpu": cores}))
+                following = asyncio.create_task(stage.follow())
+                try:
+                    yield stage
+                finally:
+                    following.cancel()
+                    await asyncio.wait([following])
+        finally:
+            await asyncio.to_thread(plane.stop)
+
+
+def trust_of(plane: ControlPlane) -> ssl.SSLContext:
+    """What trusts the certificate that the API server made for itself."""
+    certificate = plane.directory / "apiserver-certificates" / "apiserver.crt"
+    return ssl.create_default_context(cafile=str(certificate))
+
+
+def _kubeconfig_of(server: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "proxy",
+        "clusters": [{"name": "proxy", "cluster": {"server": server}}],
+        "users": [{"name": "nobody", "user": {}}],
+        "contexts": [{"name": "proxy", "context": {"cluster": "proxy", "user": "nobody"}}],
+    }
