@@ -1,5 +1,6 @@
 """`scripts/reliability VERB`: the checks of this package, with real processes on a stock control plane."""
 
+import signal
 import sys
 from collections.abc import Callable
 
@@ -16,6 +17,8 @@ def main() -> int:
     if not words or words[0] not in VERBS:
         print(f"scripts/reliability: one of {', '.join(VERBS)}", file=sys.stderr)
         return 2
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)  # whoever stops this stops what it started
     try:
         return VERBS[words[0]](words[1:])
     except (BuildError, StartError) as error:

@@ -54,6 +54,11 @@ class Point(NamedTuple):
     is_full: bool = False
     at_release: bool = False
 
+    @property
+    def bound_before(self) -> int:
+        """How many members are bound when a process dies at a binding."""
+        return self.turn - (self.what == "before")
+
     def __str__(self) -> str:
         request = "deletion" if self.at_release else "binding"
         if not self.is_death:
@@ -66,8 +71,10 @@ def points_of(turns: tuple[int, ...], deletions: tuple[int, ...]) -> Iterator[Po
     for turn in turns:
         yield from (Point(what, turn) for what in FAULTS)
         for what in DEATHS:
-            yield Point(what, turn, is_death=True)
-            yield Point(what, turn, is_death=True, is_full=True)
+            death = Point(what, turn, is_death=True)
+            yield death
+            if 0 < death.bound_before < GANG_SIZE:
+                yield death._replace(is_full=True)
     for turn in deletions:
         yield from (Point(what, turn, is_death=True, at_release=True) for what in DEATHS)
 
@@ -80,7 +87,7 @@ class Bench:
         self._proxy = proxy
         self.scheduler = Scheduler(stage, "muster", server=proxy.address, elects_leader=False)
         self.longest_half_s = 0.0
-        self.outcomes = {"whole": 0, "released": 0}
+        self.outcomes = {"whole": 0, "released": 0, "unfinished": 0}
 
     async def play(self, name: str, point: Point) -> list[str]:
         """Let it happen to a new gang, wait for the end of it, and give what is broken."""
@@ -143,8 +150,7 @@ class Bench:
         await self.scheduler.ended()
         bound = self._stage.ledger.bound
         if not point.at_release:
-            wanted = point.turn - (point.what == "before")
-            await until(lambda: bound(name) == wanted, f"{wanted} bound when it died")
+            await until(lambda: bound(name) == point.bound_before, f"{point.bound_before} bound when it died")
         if point.is_full:
             await self._fill()
         self._proxy.rules = [each for each in self._proxy.rules if each.fault is Fault.REFUSE]
@@ -159,13 +165,13 @@ class Bench:
                 await self._stage.create_filler(node, left)
 
     def _is_empty(self, name: str) -> bool:
-        """Whether it was released: its pods are gone."""
-        return self._stage.ledger.there(name) == 0
+        """Whether it held a part and holds nothing now; those that were never bound may wait on."""
+        return name in self._stage.ledger.half_s and self._stage.ledger.bound(name) == 0
 
     def _judge(self, name: str, point: Point) -> list[str]:
         ledger = self._stage.ledger
         is_whole = ledger.was_whole(name) and ledger.bound(name) == GANG_SIZE
-        outcome = "whole" if is_whole else "released"
+        outcome = "whole" if is_whole else "released" if self._is_empty(name) else "unfinished"
         self.outcomes[outcome] += 1
         held_s = ledger.half_s.get(name, 0.0)
         self.longest_half_s = max(self.longest_half_s, held_s)
@@ -174,21 +180,11 @@ class Bench:
             broken.append(f"it holds {ledger.bound(name)} of {GANG_SIZE}")
         if held_s > BIND_TIMEOUT_S + SLACK_S:
             broken.append(f"it held a part for {held_s:.0f} s")
-        if wanted := wanted_outcome(point):
-            broken += [] if outcome == wanted else [f"it should have ended {wanted} and is {outcome}"]
+        if outcome != (wanted := "released" if point.is_full or point.at_release else "whole"):
+            broken.append(f"it should have ended {wanted} and is {outcome}")
         accepted = self._proxy.accepted
         twice = [path for (_, path), count in accepted.items() if f"/{name}-" in path and count > 1]
         return broken + [f"accepted twice: {path}" for path in twice if path.endswith("/binding")]
-
-
-def wanted_outcome(point: Point) -> str:
-    """How the gang must end."""
-    if point.at_release:
-        return "released"
-    bound_at_death = point.turn - (point.what == "before")
-    if point.is_full and 0 < bound_at_death < GANG_SIZE:
-        return "released"
-    return "" if point.is_full else "whole"
 
 
 async def play(points: list[Point]) -> int:

@@ -20,6 +20,7 @@ import aiohttp
 from aiohttp import web
 
 MEBIBYTE = 1 << 20
+STOP_S = 0.1  # what still runs then is cancelled; aiohttp takes 0 for no limit
 _BODY_BYTES_MAX = 16 * MEBIBYTE
 # Headers of one connection, not of what is asked: RFC 9110 section 7.6.1; lengths are counted anew.
 _HOP_BY_HOP = {"connection", "content-encoding", "content-length", "host", "keep-alive", "transfer-encoding"}
@@ -105,7 +106,7 @@ class FaultProxy:
             timeout=aiohttp.ClientTimeout(total=None),
             auto_decompress=False,
         )
-        self._runner = web.ServerRunner(web.Server(self._handle), shutdown_timeout=0.0)
+        self._runner = web.ServerRunner(web.Server(self._handle), shutdown_timeout=STOP_S)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()

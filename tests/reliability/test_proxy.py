@@ -154,3 +154,12 @@ async def test_a_cut_breaks_everything_off_until_it_is_restored(place: Place) ->
     assert await place.post("/elsewhere") == 0
     place.proxy.restore()
     assert await place.post("/elsewhere") == 201
+
+
+async def test_the_proxy_ends_while_a_watch_is_still_open(place: Place) -> None:
+    async with aiohttp.ClientSession() as client:
+        async with asyncio.timeout(10.0), FaultProxy(place.proxy.address) as second:
+            answer = await client.get(second.address + "/pods?watch=1")
+            assert await answer.content.readline() == b"first\n"
+        with pytest.raises(aiohttp.ClientError):
+            await answer.content.readline()
