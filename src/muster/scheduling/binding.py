@@ -15,6 +15,7 @@ from muster.framework.ports import BindDone, BindFailed, BindPod, Effect, Object
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import INITIALLY_SCHEDULED, shorten
 from muster.scheduling.inflight import UNCONFIRMED_S_MAX, Binding
+from muster.scheduling.kept import give_up_room, keep_room
 from muster.scheduling.members import Member, Seen, Stage
 from muster.scheduling.metrics import BIND_FAILURES
 from muster.scheduling.preparation import begin, member_of, needs_preparation, tend_preparations
@@ -48,6 +49,7 @@ def bind(
         placed = ClusterEvent(Change.POD_ASSIGNED, pod=member.pod, node=books.state.node(node_name))
         books.tell(placed, now_s)
         books.members.assume(member, node_name)
+        give_up_room(books, member.pod.metadata.uid, now_s)
         promised = books.nominations.end(member.pod.metadata.uid)
         if promised != node_name:
             books.free_promise(promised, member.pod, now_s)
@@ -252,6 +254,7 @@ def _put_back(
     books.nominations.see_pod(member.pod, is_waiting=True)
     effects: list[Effect] = []
     if text:
+        keep_room(books, member, binding.node_name)
         effects += refuse_pod(books, member.pod, reason=SCHEDULER_ERROR, message=text, now_s=now_s)
         text = f"{cast.accepted_count} members are bound; pod {member.key.name}: {text}"
         effects += refuse_group(books, member, reason=SCHEDULER_ERROR, message=text, now_s=now_s)

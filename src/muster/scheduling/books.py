@@ -15,7 +15,7 @@ from muster.framework.ports import RecordEvent
 from muster.framework.runner import Runner
 from muster.placement.capacity import members_per_node
 from muster.scheduling.conditions import Conditions
-from muster.scheduling.gangs import Gangs
+from muster.scheduling.gangs import Gangs, Kept
 from muster.scheduling.hopeless import Hopes
 from muster.scheduling.inflight import InFlight
 from muster.scheduling.members import Cast, EntityKey, Members
@@ -43,6 +43,7 @@ class Books:
         )
         self.inflight = InFlight()
         self.gangs = Gangs()
+        self.kept: dict[str, Kept] = {}  # by uid of the pod that the room is kept for
         self.conditions = Conditions()
         self.speech = Speech()
         self.explanations = Explanations(runner)

@@ -5,6 +5,7 @@ again from the objects (`transaction.py`), but for how often the gang was releas
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from muster.base.heap import KeyedHeap
 from muster.framework.groups import PodKey
@@ -63,6 +64,14 @@ class Gang:
     def backoff_s(self) -> float:
         """How long it waits after a release."""
         return min(RELEASE_BACKOFF_S * 2.0 ** (max(self.releases, 1) - 1), RELEASE_BACKOFF_S_MAX)
+
+
+class Kept(NamedTuple):
+    """Room on a node that is kept for one member of a gang under way."""
+
+    entity: EntityKey
+    key: PodKey
+    node_name: str
 
 
 class Gangs:

@@ -32,6 +32,7 @@ from muster.scheduling.binding import refuse_group
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import shorten
 from muster.scheduling.contradictions import pinned_members
+from muster.scheduling.kept import without_kept
 from muster.scheduling.members import Cast, EntityKey, Member, Stage
 from muster.scheduling.metrics import (
     GROUP_PREEMPTIONS,
@@ -47,6 +48,7 @@ from muster.scheduling.rescues import WORK_PER_CYCLE
 from muster.scheduling.review import priority_of
 from muster.scheduling.searches import Question
 from muster.scheduling.seating import try_other_orders
+from muster.scheduling.transaction import release_torn
 from muster.scheduling.units import Victim, is_overdue
 
 DISRUPTION_TARGET = "DisruptionTarget"
@@ -87,6 +89,7 @@ def with_promises(books: Books, entity: EntityKey, cast: Cast, snapshot: Snapsho
 
     Those are the more important, and of equals those promised earlier than to the entity itself.
     """
+    snapshot = without_kept(books, entity, snapshot)
     promises = books.nominations.promises()
     if not promises:
         return snapshot
@@ -413,7 +416,8 @@ def _carry_out(
             if is_new:
                 books.told_when_done[uid] = _told(entity, cast, waiting, pod, eviction, snapshot, broken)
                 effects.append(EvictPod(key, uid, _condition(pod, message, now_s), *entity))
-    return effects
+    victims = [pod for unit in eviction.victims for pod, _ in unit.pods]
+    return effects + release_torn(books, victims, entity, now_s)
 
 
 def _broken(books: Books, eviction: Eviction) -> list[Budget]:

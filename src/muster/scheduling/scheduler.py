@@ -57,8 +57,10 @@ from muster.scheduling.binding import (
     tend_bindings,
 )
 from muster.scheduling.books import Books
+from muster.scheduling.collision import is_landed, see_landed
 from muster.scheduling.conditions import INITIALLY_SCHEDULED, SAID, WHOLE
 from muster.scheduling.cycle import run_cycle
+from muster.scheduling.kept import give_up_room
 from muster.scheduling.members import (
     EntityKey,
     Member,
@@ -158,6 +160,8 @@ class Scheduler:
         if pod.spec.node_name:
             lose_preparation(books, pod.metadata.uid)  # somebody else has bound it
         binding = books.inflight.find(pod.metadata.uid)
+        if is_landed(books, seen):
+            effects += see_landed(books, seen, now_s)
         if binding is not None and pod.spec.node_name:
             if pod.spec.node_name == binding.node_name:
                 effects += accept(books, binding, now_s)
@@ -214,6 +218,7 @@ class Scheduler:
         lose_preparation(books, member.pod.metadata.uid)
         lose_victim(books, member.pod.metadata.uid)
         books.conditions.lose_pod(member.pod.metadata.uid)
+        give_up_room(books, member.pod.metadata.uid, now_s)
         books.members.lose_pod(member.key)
         books.free_promise(books.nominations.end(member.pod.metadata.uid), member.pod, now_s)
         if member.stage is not Stage.FOREIGN:

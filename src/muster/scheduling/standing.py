@@ -26,7 +26,7 @@ _VOID_REASONS = ("UnexpectedAdmissionError", "NodeAffinity", "NodePorts", "Termi
 class Counts(NamedTuple):
     """Members of one pod group: all that exist, and of those how many are how far.
 
-    `bound` are on a node that exists, or have succeeded; `running` and `ready` include those that have
+    `bound` are on a node that exists, or have succeeded; `ready` includes those that have
     succeeded; `assumed` are on the wire; `held` are bound or on the wire.
     """
 
@@ -50,7 +50,7 @@ def count(books: Books, leaf: Cast) -> Counts:
         created=len(leaf.stages[Stage.WAITING]) + len(decided) + len(bound) + succeeded,
         assumed=assumed,
         bound=sum(not is_void(books, member) for member in bound) + succeeded,
-        running=sum(member.pod.status.phase == "Running" for member in bound) + succeeded,
+        running=sum(member.pod.status.phase == "Running" for member in bound),
         ready=sum(_is_ready(member) for member in bound) + succeeded,
         succeeded=succeeded,
         held=assumed + len(bound),

@@ -12,6 +12,8 @@ In comes an entity that something happened to; out go evictions, conditions and 
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from muster.api.core import Pod
 from muster.api.meta import Condition
 from muster.api.times import format_seconds, parse_seconds
@@ -22,6 +24,7 @@ from muster.scheduling.books import Books
 from muster.scheduling.conditions import POD_SCHEDULED, WHOLE, shorten
 from muster.scheduling.contradictions import find_fault
 from muster.scheduling.gangs import RELEASE, RELEASE_BACKOFF_S, RESTART, Gang
+from muster.scheduling.kept import give_up_rooms
 from muster.scheduling.members import Cast, EntityKey, Member, Stage, group_entity
 from muster.scheduling.metrics import GANGS_RELEASED, MEMBER_LOSSES
 from muster.scheduling.standing import (
@@ -115,6 +118,7 @@ def end_gang(
         effects.append(_record(group, _holding(books, leaf), "GangHalfHeld", text))
     if going:
         gang.ending, gang.cause = ending, cause
+        give_up_rooms(books, group_entity(group.key), now_s)
         if ending == RELEASE:
             gang.release(now_s)
         books.metrics.count(GANGS_RELEASED, cause=kind)
@@ -122,6 +126,29 @@ def end_gang(
         effects.append(_record(group, going, "GangReleased", text))
         effects += _ask(gang, group, going, now_s)
     return effects + see_whole(books, leaf, now_s)
+
+
+def release_torn(books: Books, victims: Iterable[Pod], preemptor: EntityKey, now_s: float) -> list[Effect]:
+    """Release what is left of gangs under way of which somebody more important takes members.
+
+    Half of a gang that has not started is of no use to anybody: it goes whole, pods without a controller too.
+    """
+    torn: dict[EntityKey, list[Member]] = {}
+    for pod in victims:
+        member = books.members.find(ObjectKey(pod.metadata.namespace, pod.metadata.name))
+        if member is not None and member.group is not None:
+            torn.setdefault(member.entity, []).append(member)
+    effects: list[Effect] = []
+    for entity, taken in torn.items():
+        leaf = books.members.cast(entity)
+        if leaf.group is None or not leaf.group.is_gang or has_started(books, leaf):
+            continue
+        for member in taken:
+            books.gangs.make(entity).asked[member.pod.metadata.uid] = member.key
+        group = replace(leaf.group, terms=replace(leaf.group.terms, releases_bare_pods=True))
+        cause = f"{preemptor.kind} {preemptor.key}, which is more important, takes its room"
+        effects += end_gang(books, leaf, group, ending=RELEASE, kind="preemption", cause=cause, now_s=now_s)
+    return effects
 
 
 # ── one gang ─────────────────────────────────────────────────────────────────────────────────────
@@ -147,6 +174,7 @@ def _tend(books: Books, leaf: Cast, group: Group, now_s: float) -> list[Effect]:
         effects += _tend_under_way(books, entity, gang, leaf, group, counts, now_s)
     else:
         gang.since_s, gang.has_bare, gang.is_lost = None, False, False
+        give_up_rooms(books, entity, now_s)
         books.gangs.look_at(entity, gang.not_before_s if gang.not_before_s > now_s else None)
     return effects + see_whole(books, leaf, now_s)
 
@@ -191,6 +219,7 @@ def _tend_started(
 ) -> list[Effect]:
     """See whether members were lost, and whether it has become ready in time."""
     gang.since_s, gang.has_bare = None, False
+    give_up_rooms(books, entity, now_s)
     if gang.started_s is None:
         gang.started_s = _held_since(leaf, group, now_s)
     effects: list[Effect] = []

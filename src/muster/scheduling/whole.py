@@ -54,7 +54,7 @@ def whole_condition(books: Books, leaf: Cast, *, starts: bool = False) -> Condit
         return None
     gang = books.gangs.find(group_entity(group.key))
     reason = standing.BOUND if starts else _reason(books, leaf, gang, counts, said)
-    if starts and counts.running >= counts.needed:
+    if starts and counts.running + counts.succeeded >= counts.needed:
         reason = standing.RUNNING
     if not reason:
         return None
@@ -152,11 +152,11 @@ def _reason(books: Books, leaf: Cast, gang: Gang | None, counts: Counts, said: C
         return standing.MEMBERS_LOST if gang is not None and gang.is_lost else standing.MIN_COUNT_RAISED
     if gang is not None and gang.was_ready:
         return standing.READY
-    return standing.RUNNING if counts.running >= counts.needed else standing.BOUND
+    return standing.RUNNING if counts.running + counts.succeeded >= counts.needed else standing.BOUND
 
 
 def _numbers(counts: Counts) -> str:
-    done = f" ({counts.succeeded} succeeded)" if counts.succeeded else ""
+    done = f", {counts.succeeded} succeeded" if counts.succeeded else ""
     running = f"{counts.running} running{done}"
     return f"{counts.created} created, {counts.bound} bound, {running} of {counts.needed} needed"
 

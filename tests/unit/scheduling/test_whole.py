@@ -46,7 +46,7 @@ def test_mere_numbers_are_written_twice_a_minute_at_most() -> None:
         world.end(f"g-{index}").run(5)
     assert 1 <= writes(world) <= 3
     world.run(60)
-    assert words(world) == "20 created, 20 bound, 20 running (12 succeeded) of 20 needed"
+    assert words(world) == "20 created, 20 bound, 8 running, 12 succeeded of 20 needed"
 
 
 def test_a_loss_is_said_at_once() -> None:

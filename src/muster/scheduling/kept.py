@@ -1,0 +1,53 @@
+"""Room of a gang under way whose binding was refused: kept for it until it is whole, released, or elsewhere.
+
+A refused binding gives its room back, and whoever is decided on next could take what half a gang waits for.
+So while other members of the gang are bound, the room stays taken for everybody but the gang itself.  In come
+refusals and ends; out goes a snapshot in which the room is taken.  Next: `preemption.py`, which asks for it.
+"""
+
+from muster.cluster.snapshot import Snapshot
+from muster.scheduling.books import Books
+from muster.scheduling.gangs import Kept
+from muster.scheduling.members import EntityKey, Member, Stage
+from muster.scheduling.standing import has_started
+
+
+def keep_room(books: Books, member: Member, node_name: str) -> None:
+    """Keep the node's room for a refused member if its gang is under way."""
+    leaf = books.members.cast(member.entity)
+    if leaf.group is None or not leaf.group.is_gang or not leaf.is_holding or has_started(books, leaf):
+        return
+    books.kept[member.pod.metadata.uid] = Kept(member.entity, member.key, node_name)
+
+
+def give_up_room(books: Books, uid: str, now_s: float) -> None:
+    """The pod is placed or gone."""
+    kept = books.kept.pop(uid, None)
+    member = books.members.find(kept.key) if kept is not None else None
+    if kept is not None and member is not None:
+        books.free_promise(kept.node_name, member.pod, now_s)
+
+
+def give_up_rooms(books: Books, entity: EntityKey, now_s: float) -> None:
+    """The gang is whole, or given up."""
+    for uid in [uid for uid, kept in books.kept.items() if kept.entity == entity]:
+        give_up_room(books, uid, now_s)
+
+
+def without_kept(books: Books, root: EntityKey, snapshot: Snapshot) -> Snapshot:
+    """The snapshot as the entity may use it: room kept for others is taken."""
+    rows = snapshot.row_of_node
+    theirs = [
+        (member, rows[kept.node_name])
+        for kept in books.kept.values()
+        if kept.node_name in rows
+        and (member := books.members.find(kept.key)) is not None
+        and member.stage is Stage.WAITING
+        and books.members.root_of(kept.entity) != root
+    ]
+    if not theirs:
+        return snapshot
+    fork = snapshot.fork()
+    for member, row in theirs:
+        fork.place(member.pod, row)
+    return fork

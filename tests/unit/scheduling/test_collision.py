@@ -1,0 +1,64 @@
+"""Bindings that land and were not decided here: another leader's, late."""
+
+from msgspec.structs import replace
+from tests.unit.scheduling.gang_world import owned, released
+from tests.unit.scheduling.world import World
+
+LANDED = ("muster_double_decisions_total", ())
+
+
+def land(world: World, *names: str, node: str = "n1") -> World:
+    for name in names:
+        world.change(name, lambda pod: replace(pod, spec=replace(pod.spec, node_name=node)))
+    return world
+
+
+def two_gangs(late_priority: int = 0) -> World:
+    """Gang g is on the wire to n1, which it fills; the members of late wait."""
+    world = World().node("n1", cpu=2).group("g", 2).group("late", 2, priority=late_priority)
+    world.mute = True
+    owned(world, "g", 0, 1).run(1)
+    for index in range(2):
+        owned(world, "late", index)
+    return world
+
+
+def test_a_binding_of_another_leader_is_counted() -> None:
+    world = land(two_gangs(), "late-0")
+    assert world.scheduler.metrics.counters[LANDED] == 1
+
+
+def test_of_two_gangs_that_do_not_both_fit_the_one_that_landed_is_released() -> None:
+    world = land(two_gangs(), "late-0", "late-1").run(1)
+    assert released(world) == ["late-0", "late-1"]
+
+
+def test_the_less_important_one_is_released() -> None:
+    world = two_gangs(late_priority=5)
+    for name in ("late-0", "late-1"):
+        world.change(name, lambda pod: replace(pod, spec=replace(pod.spec, priority=5)))
+    assert released(land(world, "late-0").run(1)) == ["g-0", "g-1"]
+
+
+def test_where_there_is_room_for_both_nobody_goes() -> None:
+    world = World().node("n1", cpu=4).group("g", 2)
+    world.mute = True
+    owned(world, "g", 0, 1).run(1)
+    owned(world.group("late", 2), "late", 0)
+    assert released(land(world, "late-0").run(1)) == []
+
+
+def test_a_member_bound_elsewhere_than_decided_is_counted() -> None:
+    world = two_gangs().node("n2")
+    land(world, "g-0", node="n2")
+    assert world.scheduler.metrics.counters[LANDED] == 1
+
+
+def test_our_own_bindings_are_none_of_these() -> None:
+    world = owned(World().node("n1", cpu=4).group("g", 2), "g", 0, 1).run(10)
+    assert LANDED not in world.scheduler.metrics.counters
+
+
+def test_what_is_bound_when_everything_is_listed_is_none_either() -> None:
+    world = owned(World().node("n1", cpu=4).group("g", 2), "g", 0, 1).run(10).restart().run(10)
+    assert LANDED not in world.scheduler.metrics.counters
