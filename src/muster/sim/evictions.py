@@ -10,7 +10,17 @@ from collections.abc import Iterable
 from muster.api.core import Pod
 from muster.api.times import parse_seconds
 from muster.framework.groups import ObjectKey, PodKey
-from muster.framework.ports import Effect, Event, EvictDone, EvictFailed, EvictPod, PatchPodStatus, PodSeen
+from muster.framework.ports import (
+    BindFailed,
+    BindPod,
+    Effect,
+    Event,
+    EvictDone,
+    EvictFailed,
+    EvictPod,
+    PatchPodStatus,
+    PodSeen,
+)
 from muster.scheduling.units import OVERDUE_S
 from muster.sim.told import Told, requests_of
 from muster.sim.view import GPU_MILLI, Amounts, amount
@@ -28,6 +38,7 @@ class SoundEvictions:
         self._now_s = 0.0
         self._told = told
         self._nominated: dict[str, str] = {}  # uid → node
+        self._kept: dict[str, str] = {}  # uid of a pod whose binding was refused → node
         self._said: set[str] = set()  # uids of pods that this scheduler has nominated itself
         self._just_nominated: set[str] = set()  # by this answer
         self._leaving: dict[Preemptor, dict[str, PodKey]] = {}  # asked to leave, by uid
@@ -41,6 +52,7 @@ class SoundEvictions:
     def reset(self) -> None:
         """Another scheduler knows of nobody it asked to leave."""
         self._nominated.clear()
+        self._kept.clear()
         self._said.clear()
         self._leaving.clear()
 
@@ -55,7 +67,11 @@ class SoundEvictions:
                 victims.pop(event.uid, None)
         self._just_nominated.clear()
         evicted: dict[Preemptor, list[EvictPod]] = {}
+        if isinstance(event, BindFailed):
+            self._kept[event.uid] = event.node_name
         for effect in effects:
+            if isinstance(effect, BindPod):
+                self._kept.pop(effect.uid, None)
             if isinstance(effect, PatchPodStatus) and effect.nominated_node_name is not None:
                 self._nominated[effect.uid] = effect.nominated_node_name
                 self._said.add(effect.uid)
@@ -158,9 +174,19 @@ class SoundEvictions:
         ]
 
     def _promised(self, preemptor: Preemptor) -> list[tuple[Pod, str]]:
-        """Pods of others that are not weaker, with the nodes that they are nominated to."""
+        """Pods of others that are not weaker, with the nodes that they are nominated to.
+
+        And of gangs under way, whoever they are, those whose binding was refused: their room is kept.
+        """
         own = {pod.metadata.uid for pod, _ in self._seats(preemptor)}
-        return [
+        kept = [
+            (pod, self._kept[pod.metadata.uid])
+            for key, pod in self._told.pods.items()
+            if pod.metadata.uid not in own
+            and not self._is_placed(key, pod)
+            and self._kept.get(pod.metadata.uid)
+        ]
+        return kept + [
             (pod, self._nominated[pod.metadata.uid])
             for key, pod in self._told.pods.items()
             if pod.metadata.uid not in own
