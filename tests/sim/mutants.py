@@ -9,7 +9,7 @@ found.
 import argparse
 import os
 import sys
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import NamedTuple
 
 from tests.sim.planted import MUTANTS
@@ -60,7 +60,7 @@ def main() -> int:
     print("| mutant | seed | found by |\n|---|---|---|")
     with ProcessPoolExecutor(os.cpu_count() or 1) as pool:
         hunts = [pool.submit(hunt, name, options.first_seed, options.seeds) for name in names]
-        for future in hunts:
+        for future in as_completed(hunts):
             found = future.result()
             missed += found.seed is None
             seed = "none" if found.seed is None else str(found.seed)

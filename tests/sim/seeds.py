@@ -10,6 +10,7 @@ from muster.sim.storm.run import run_storm
 STORM_FAILED_ONCE: dict[int, str] = {
     4: "an eviction looked needless, for the room kept for a refused member was not counted",
     38: "an older status write landed late, and PodGroupInitiallyScheduled was not True any more",
+    21: "an eviction without a placement, by an early state of preemption",
     55: "a process that had seen what a restored backup takes back placed pods on it",
 }
 
