@@ -11,6 +11,7 @@ the exit code is then 1.  With --results FILE seeds that are in it already are n
 import argparse
 import contextlib
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -36,6 +37,7 @@ REFRESH = 120  # scenarios on one control plane, before it is made anew
 def main() -> int:
     """Play what is asked for and print what differs."""
     arguments = _parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # else the control planes would stay
     done = _read(arguments.results)
     wanted = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     seeds = [seed for seed in wanted if seed not in done]
