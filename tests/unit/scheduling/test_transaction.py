@@ -402,3 +402,33 @@ def test_a_tree_that_is_placed_in_part_is_released_with_all_its_groups() -> None
 
 def _bound(pod, node):  # type: ignore[no-untyped-def]
     return replace(pod, spec=replace(pod.spec, node_name=node))
+
+
+# ── another release of Muster ────────────────────────────────────────────────────────────────────
+
+
+def left_by_another_release(world: World) -> World:
+    """The objects as a release would leave them that knows nothing of `muster.dev/Whole`."""
+    kept = [c for c in world.groups[key_of("g")].conditions if c.type == "PodGroupInitiallyScheduled"]
+    world.scheduler.handle = lambda event, now_s: []  # type: ignore[method-assign]
+    return bound_since(world).change_group("g", conditions=tuple(kept))
+
+
+def test_what_another_release_left_half_bound_is_finished() -> None:
+    world = left_by_another_release(half_bound().run(20))
+    world.refused = {}
+    world.restart().run(1)
+    assert world.bound == {"g-0", "g-1", "g-2"}
+    assert world.condition("g").status == "True"  # type: ignore[union-attr]
+
+
+def test_what_another_release_left_half_bound_is_released_if_it_cannot_be_finished() -> None:
+    world = left_by_another_release(half_bound().run(20)).restart().run(301)
+    assert released(world) == ["g-0", "g-1"]
+
+
+def test_what_another_release_has_started_counts_as_started() -> None:
+    world = left_by_another_release(started().run(60))
+    world.restart().run(1)
+    world.delete("g-0").run(400)
+    assert (released(world), whole(world)) == ([], ("False", "MembersLost"))
