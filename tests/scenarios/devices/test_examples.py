@@ -1,16 +1,19 @@
-"""The files of `examples/devices/` on virtual time: each member gets a linked pair and a volume."""
+"""The files of `examples/devices/`, and the manifests of the page about them, on virtual time."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.conformance.server import CLAIMS, GROUPS, NODES, PODS, Api
+from tests.conformance.server import CLAIMS, EVENTS, GROUPS, NODES, PODS, Api
 from tests.conformance.simulation import SimulatedCluster
 
 from muster.assembly.node_manifests import nodes_from_text
 from muster.sim.view import condition_of, node_of
 
-FILES = Path(__file__).parents[3] / "examples" / "devices"
+ROOT = Path(__file__).parents[3]
+FILES = ROOT / "examples" / "devices"
+VOLUME_CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
 RESOURCES = "/apis/resource.k8s.io/v1"
 COLLECTIONS = {
     "Pod": PODS,
@@ -19,9 +22,26 @@ COLLECTIONS = {
     "ResourceClaimTemplate": f"{RESOURCES}/namespaces/default/resourceclaimtemplates",
     "ResourceClaim": CLAIMS,
     "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
+    "PersistentVolumeClaim": VOLUME_CLAIMS,
 }
 SLICES = f"{RESOURCES}/resourceslices"
-VOLUME_CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+
+CAPACITY = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: c}
+spec:
+  devices:
+    requests: [{name: r, exactly: {deviceClassName: gpu, capacity: {requests: {memory: 10Gi}}}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  schedulerName: muster
+  resourceClaims: [{name: c, resourceClaimName: c}]
+  containers: [{name: c, image: example.com/c:1}]
+"""
 
 
 class Room:
@@ -94,3 +114,27 @@ def test_without_room_for_all_nobody_gets_anything() -> None:
     room.start_gang()
     assert (room.bound(), room.given()) == (0, [])
     assert "cannot allocate all claims" in room.message()
+
+
+def test_the_manifests_of_the_page_do_what_it_says() -> None:
+    page = (ROOT / "docs" / "devices-and-volumes.md").read_text(encoding="utf-8")
+    room = Room()
+    for block in re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL):
+        room.apply(block)
+    room.cluster.sleep(1)
+    assert [node_of(pod) for pod in room.api.items(PODS)] == ["gpu-4", ""]
+    assert room.given() == [[("gpu-4", "part-0")]]
+    room.cluster.sleep(30)
+    assert room.bound() == 2
+    failed = [event for event in room.api.items(EVENTS) if event["reason"] == "ProvisioningFailed"]
+    assert len(failed) == 2
+
+
+def test_what_the_page_says_is_not_honoured_is_told() -> None:
+    room = Room()
+    room.apply(CAPACITY)
+    room.cluster.sleep(1)
+    (pod,) = room.api.items(PODS)
+    condition = condition_of(pod, "PodScheduled")
+    assert condition is not None
+    assert 'resourceclaim "c": request r: capacity requests are not honoured yet' in condition["message"]
