@@ -3,11 +3,16 @@
 The name of a test ends with the id of its case in `tests/conformance/field_cases.yaml`.
 """
 
+import json
 from functools import partial
 
 import numpy as np
+import pytest
 
+from muster.controllers.device_driver import DEVICES
+from muster.framework.ports import Effect, Event, WriteClaim
 from muster.sim.client import group_manifest, job_manifest, node_manifest, pod_manifest, pod_spec
+from muster.sim.faults import NO_FAULTS, Faults, Observer
 from muster.sim.loop import Simulation
 from muster.sim.view import has_ended, is_placed, is_waiting, min_count_of, node_of, takes_pods
 from muster.sim.world import ProductWorld
@@ -17,9 +22,17 @@ GPU = "nvidia.com/gpu"
 ROOM = {"cpu": "64", "memory": "64Gi", "pods": "110"}
 
 
-def make_world() -> tuple[ProductWorld, Simulation]:
-    streams = np.random.default_rng(1).spawn(2)
-    world = ProductWorld(now_s=START_S, server_generator=streams[0], line_generator=streams[1])
+def make_world(
+    *observers: Observer, seed: int = 1, faults: Faults = NO_FAULTS
+) -> tuple[ProductWorld, Simulation]:
+    streams = np.random.default_rng(seed).spawn(2)
+    world = ProductWorld(
+        now_s=START_S,
+        server_generator=streams[0],
+        line_generator=streams[1],
+        observers=observers,
+        faults=faults,
+    )
     return world, Simulation(world, start_s=START_S)
 
 
@@ -83,3 +96,59 @@ def test_pods_that_a_node_refuses_are_replaced_ever_more_slowly_b031() -> None:
     simulation.run_until(START_S + 600)
     assert 3 <= len(made) <= 20
     assert sum(is_placed(pod) for pod in world.view().pods.values()) >= 1
+
+
+class ClaimWrites:
+    """What the scheduler wanted written on claims."""
+
+    def __init__(self) -> None:
+        self.allocations: list[WriteClaim] = []
+        self.count = 0
+
+    def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
+        writes = [effect for effect in effects if isinstance(effect, WriteClaim)]
+        self.count += len(writes)
+        self.allocations += [write for write in writes if write.allocation is not None]
+
+    def reset(self) -> None:
+        """A scheduler starts; there is one in these tests."""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_claim_that_members_share_is_allocated_once_b155(seed: int) -> None:
+    """Two members come while the claim of the first is written; watches are late, bindings are refused."""
+    writes = ClaimWrites()
+    faults = Faults(bind_refused=0.3, event_late=0.7, event_late_s_max=0.5, event_doubled=0.3)
+    world, simulation = make_world(writes, seed=seed, faults=faults)
+    for name in ("n1", "n2"):
+        node = node_manifest(name, ROOM)
+        described = json.dumps([{"driver": "gpu.example.com", "count": 1}])
+        node["metadata"]["annotations"] = {DEVICES: described}
+        world.client.create("node", node)
+    resources, metadata = "/apis/resource.k8s.io/v1", {"name": "gpu"}
+    world.call("POST", f"{resources}/deviceclasses", {"metadata": metadata, "spec": {}}, "application/json")
+    requests = [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]
+    claims = f"{resources}/namespaces/default/resourceclaims"
+    world.call(
+        "POST",
+        claims,
+        {"metadata": metadata, "spec": {"devices": {"requests": requests}}},
+        "application/json",
+    )
+    world.client.create("group", group_manifest("g", 2))
+
+    def submit(member: int) -> None:
+        spec = pod_spec({"cpu": "1"}, scheduler="muster", group="g")
+        spec["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "gpu"}]
+        world.client.create("pod", pod_manifest(f"g-{member}", spec))
+
+    for member, delay_s in enumerate((1.0, 1.0, 1.003, 1.01)):
+        simulation.post(partial(submit, member), delay_s=delay_s)
+    simulation.run_until(START_S + 120)
+    pods = world.view().pods.values()
+    assert len({node_of(pod) for pod in pods}) == 1
+    assert all(is_placed(pod) for pod in pods)
+    assert 1 <= len(writes.allocations) <= 2  # one that met a conflict is given back, and written anew
+    assert writes.count <= 8
+    _, claim = world.call("GET", f"{claims}/gpu", None, "application/json")
+    assert sorted(user["name"] for user in claim["status"]["reservedFor"]) == [f"g-{i}" for i in range(4)]
