@@ -128,10 +128,14 @@ class DeviceOffers:
 
     def reaches(self, key: ClaimKey) -> Bool:
         """[N] the nodes that reach all devices of an allocated claim."""
+        return np.array([self.is_reached(key, row) for row in range(len(self._nodes))], dtype=np.bool_)
+
+    def is_reached(self, key: ClaimKey, row: int) -> bool:
+        """Whether this node reaches all devices of an allocated claim."""
         allocation = self.devices.allocation_of(key)
         selector = allocation.node_selector if allocation is not None else None
-        found = [node is not None and _selects(selector, node) for node in self._nodes]
-        return np.array(found, dtype=np.bool_)
+        node = self._nodes[row]
+        return node is not None and _selects(selector, node)
 
     def is_taken(self, device: DeviceId) -> bool:
         """Whether some claim has the device, by the API or by a choice of ours."""

@@ -134,7 +134,7 @@ class DynamicResources:
                     return Status.wait(f'devices of claim "{key[1]}" to be written')
                 return Status.unschedulable(f'claim "{key[1]}" got no devices on node {node.metadata.name}')
             row = snapshot.row_of_node.get(node.metadata.name)
-            if row is None or not offers_of(snapshot).reaches(key)[row]:
+            if row is None or not offers_of(snapshot).is_reached(key, row):
                 text = f'the devices of claim "{key[1]}" are not reached from node {node.metadata.name}'
                 return Status.unschedulable(text)
             rival = _earlier_owner(key, claim, devices)
