@@ -39,7 +39,6 @@ from muster.placement.device_offers import (
     find_device_needs,
     leave,
 )
-from muster.placement.device_selectors import SelectorError
 
 CANNOT = "cannot allocate all claims"
 NOT_THERE = "node(s) do not reach the devices of the pod's claims"
@@ -78,10 +77,7 @@ class DynamicResources:
         for claim in needs.allocated:
             reached &= offers.reaches(claim)[rows]
         found = [NodeReason(~reached, NOT_THERE, resolvable=False)] if not reached.all() else []
-        try:
-            met, given_up = _meet(needs.open_claims, snapshot, offers, rows)
-        except SelectorError as error:
-            return NodeVerdict(reached & False, (NodeReason(reached | True, str(error), resolvable=False),))
+        met, given_up = _meet(needs.open_claims, snapshot, offers, rows)
         if given_up.any():
             found.append(NodeReason(given_up, GAVE_UP))
         if not (met | given_up).all():

@@ -58,15 +58,6 @@ def test_a_pod_goes_where_its_devices_are_free() -> None:
     assert [reason.text for reason in verdict.reasons] == [CANNOT]
 
 
-def test_a_selector_that_fails_is_a_reason_and_not_an_error() -> None:
-    wanted = make_request("r", 1, f'device.attributes["{DRIVER}"].nope == "x"')
-    snapshot = cluster_with(make_claim("c", wanted)).snapshot()
-    verdict = DynamicResources().filter(pod_with("c"), snapshot, snapshot.live_rows())
-    assert not verdict.feasible.any()
-    (reason,) = verdict.reasons
-    assert reason.text == f"CEL runtime error: no such key: nope (device {DRIVER}/n1/gpu-0)"
-
-
 def test_devices_that_others_have_are_left_to_them() -> None:
     other = make_claim("other", allocation=given("gpu-0"))
     snapshot = cluster_with(make_claim("c", make_request("r", 2)), other).snapshot()
