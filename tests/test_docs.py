@@ -227,6 +227,23 @@ def test_the_deployment_runs_a_command_that_exists() -> None:
     assert_command_exists("deploy/muster.yaml", ["muster", *container["args"]])
 
 
+def test_the_deployment_holds_no_more_than_it_needs() -> None:
+    """No root, nothing to write to, no more than the runtime's own system calls, no other capability."""
+    documents = list(yaml.safe_load_all((ROOT / "deploy" / "muster.yaml").read_text(encoding="utf-8")))
+    pod = next(each for each in documents if each["kind"] == "Deployment")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["runAsUser"] > 0
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert not {"hostNetwork", "hostPID", "hostIPC", "volumes"} & pod.keys()
+    assert "USER 65532" in (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
+
+
 # ── settings ─────────────────────────────────────────────────────────────────────────────────────
 
 SETTINGS = [

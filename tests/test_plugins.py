@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.cluster.device_objects import make_claim as make_claim_of_devices
+from tests.unit.cluster.device_objects import make_class, make_device, make_request, make_slice
 from tests.unit.cluster.volume_objects import make_claim, make_volume, mounts
 from tests.unit.scheduling.world import World
 
-from muster.api.core import Pod
+from muster.api.core import Pod, PodClaim
+from muster.api.devices import DeviceObject
 from muster.api.meta import ObjectMeta
 from muster.api.storage import CSINode, CSINodeSpec, NodeDriver, NodeResources
 from muster.assembly.profiles import BUILT_IN
@@ -71,6 +74,14 @@ def with_volume(**words: Any) -> Snapshot:
         cluster.state.volumes.apply(make_claim(name, volume=f"v-{name}", **words))
         cluster.state.volumes.apply(make_volume(f"v-{name}", claim=name, **({"zone": zone} if zone else {})))
     return cluster.running("user", "n1", volumes=mounts("c")).snapshot()
+
+
+def with_devices(claim: DeviceObject) -> Snapshot:
+    """Two nodes, of which n1 has one device."""
+    cluster = make_cluster().nodes(2)
+    for each in (make_slice("n1", make_device("gpu-0", pair=0)), make_class(), claim):
+        cluster.state.devices.apply(each)
+    return cluster.snapshot()
 
 
 def by_filters(pod: Pod, snapshot: Snapshot) -> str:
@@ -174,6 +185,13 @@ MESSAGES: dict[str, tuple[Callable[[], World | str], tuple[str, ...]]] = {
             "1 node(s) didn't match PersistentVolume's node affinity",
             "n2: volume v-far of this pod is not reached from there",
         ),
+    ),
+    "DynamicResources": (
+        lambda: by_filters(
+            make_pod(resource_claims=[PodClaim("c", "c")]),
+            with_devices(make_claim_of_devices("c", make_request("r", 2))),
+        ),
+        ("2 cannot allocate all claims", "n1: claim default/c cannot have its devices there"),
     ),
     "NodeResourcesFit": (
         lambda: two_nodes().pod("x", node="n1", cpu=3).group("g", 2).members("g", 0, 1, cpu=4),

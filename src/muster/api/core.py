@@ -7,7 +7,7 @@ Quantities stay text here; `api/quantity.py` turns them into integers of a base 
 
 from msgspec import Struct, field
 
-from muster.api.meta import Condition, ObjectMeta
+from muster.api.meta import Condition, Int32, Int64, ObjectMeta
 
 Quantities = dict[str, str | int | float]
 
@@ -19,8 +19,8 @@ class ResourceRequirements(Struct, frozen=True, rename="camel"):
 
 
 class ContainerPort(Struct, frozen=True, gc=False, rename="camel"):
-    container_port: int = 0
-    host_port: int = 0
+    container_port: Int32 = 0
+    host_port: Int32 = 0
     host_ip: str = field(name="hostIP", default="")
     protocol: str = "TCP"
 
@@ -54,7 +54,7 @@ class NodeSelector(Struct, frozen=True, rename="camel"):
 
 
 class PreferredSchedulingTerm(Struct, frozen=True, rename="camel"):
-    weight: int = 0
+    weight: Int32 = 0
     preference: NodeSelectorTerm | None = None
 
 
@@ -75,7 +75,7 @@ class PodAffinityTerm(Struct, frozen=True, rename="camel"):
 
 
 class WeightedPodAffinityTerm(Struct, frozen=True, rename="camel"):
-    weight: int = 0
+    weight: Int32 = 0
     pod_affinity_term: PodAffinityTerm | None = None
 
 
@@ -101,15 +101,15 @@ class Toleration(Struct, frozen=True, gc=False, rename="camel"):
     operator: str = ""
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
+    toleration_seconds: Int64 | None = None
 
 
 class TopologySpreadConstraint(Struct, frozen=True, rename="camel"):
-    max_skew: int = 1
+    max_skew: Int32 = 1
     topology_key: str = ""
     when_unsatisfiable: str = "DoNotSchedule"
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: list[str] | None = None
@@ -141,7 +141,7 @@ class PodClaimStatus(Struct, frozen=True, rename="camel"):
 class PodSpec(Struct, frozen=True, rename="camel"):
     node_name: str = ""
     scheduler_name: str = "default-scheduler"
-    priority: int | None = None
+    priority: Int32 | None = None
     preemption_policy: str | None = None
     scheduling_group: SchedulingGroup | None = None
     scheduling_gates: list[SchedulingGate] | None = None
@@ -155,7 +155,7 @@ class PodSpec(Struct, frozen=True, rename="camel"):
     topology_spread_constraints: list[TopologySpreadConstraint] | None = None
     volumes: list[dict[str, object]] | None = None
     resource_claims: list[PodClaim] | None = None
-    termination_grace_period_seconds: int | None = None
+    termination_grace_period_seconds: Int64 | None = None
     host_network: bool = False
 
 
@@ -221,7 +221,7 @@ class NodeSpec(Struct, frozen=True, rename="camel"):
 
 class ContainerImage(Struct, frozen=True, rename="camel"):
     names: list[str] | None = None
-    size_bytes: int = 0
+    size_bytes: Int64 = 0
 
 
 class NodeStatus(Struct, frozen=True, rename="camel"):

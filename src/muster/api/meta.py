@@ -4,7 +4,13 @@ These are the *typed* views used by the scheduler and the runtime client.  Unkno
 on decoding; whoever must keep them (the embedded API server, kubectl) works on plain dicts.
 """
 
-from msgspec import Struct, field
+from typing import Annotated
+
+from msgspec import Meta, Struct, field
+
+# What the API calls int32 and int64: a server that sends more sends no such object.
+Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class OwnerReference(Struct, frozen=True, gc=False, rename="camel"):
@@ -25,10 +31,10 @@ class ObjectMeta(Struct, frozen=True, rename="camel"):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    generation: int | None = None
+    generation: Int64 | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
-    deletion_grace_period_seconds: int | None = None
+    deletion_grace_period_seconds: Int64 | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     finalizers: list[str] | None = None
@@ -44,4 +50,4 @@ class Condition(Struct, frozen=True, gc=False, rename="camel", omit_defaults=Tru
     message: str | None = None
     last_transition_time: str | None = None
     last_probe_time: str | None = None
-    observed_generation: int | None = None
+    observed_generation: Int64 | None = None

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from muster.api.core import LabelSelector
-from muster.api.meta import ObjectMeta
+from muster.api.meta import Int32, ObjectMeta
 
 
 class PodDisruptionBudgetSpec(Struct, frozen=True, rename="camel"):
@@ -11,7 +11,7 @@ class PodDisruptionBudgetSpec(Struct, frozen=True, rename="camel"):
 
 
 class PodDisruptionBudgetStatus(Struct, frozen=True, rename="camel"):
-    disruptions_allowed: int = 0
+    disruptions_allowed: Int32 = 0
     disrupted_pods: dict[str, object] | None = None
 
 

@@ -6,11 +6,11 @@ refused by name.  Next: `dialects/native.py` makes groups of them.
 
 from msgspec import Struct
 
-from muster.api.meta import Condition, ObjectMeta
+from muster.api.meta import Condition, Int32, ObjectMeta
 
 
 class GangPolicy(Struct, frozen=True, gc=False, rename="camel"):
-    min_count: int = 1
+    min_count: Int32 = 1
 
 
 class PodGroupSchedulingPolicy(Struct, frozen=True, rename="camel"):
@@ -48,7 +48,7 @@ class PodGroupSpec(Struct, frozen=True, rename="camel"):
     resource_claims: list[object] | None = None
     disruption_mode: DisruptionMode | None = None
     priority_class_name: str | None = None
-    priority: int | None = None
+    priority: Int32 | None = None
     preemption_policy: str | None = None
 
 
@@ -63,7 +63,7 @@ class PodGroup(Struct, frozen=True, rename="camel"):
 
 
 class CompositeGangPolicy(Struct, frozen=True, gc=False, rename="camel"):
-    min_group_count: int = 1
+    min_group_count: Int32 = 1
 
 
 class CompositePodGroupSchedulingPolicy(Struct, frozen=True, rename="camel"):
@@ -80,7 +80,7 @@ class CompositePodGroupSpec(Struct, frozen=True, rename="camel"):
     scheduling_constraints: SchedulingConstraints | None = None
     disruption_mode: DisruptionMode | None = None
     priority_class_name: str | None = None
-    priority: int | None = None
+    priority: Int32 | None = None
     preemption_policy: str | None = None
 
 
@@ -118,7 +118,7 @@ class Workload(Struct, frozen=True, rename="camel"):
 
 class PriorityClass(Struct, frozen=True, rename="camel"):
     metadata: ObjectMeta
-    value: int = 0
+    value: Int32 = 0
     global_default: bool = False
     preemption_policy: str = "PreemptLowerPriority"
     description: str = ""

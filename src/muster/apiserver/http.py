@@ -15,7 +15,9 @@ import hmac
 import ssl
 from collections.abc import Callable, Iterable
 from socket import socket
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
+from weakref import WeakSet
 
 import msgspec
 from aiohttp import web
@@ -27,6 +29,10 @@ from muster.apiserver.kinds import Refused
 from muster.apiserver.statuses import bad_request, method_not_allowed, status_of
 
 BODY_BYTES_MOST = 3 * 1024 * 1024
+HEADER_BYTES_MOST = 16 * 1024  # of one header, and of the first line
+CONNECTIONS_MOST = 1_000
+WATCHES_MOST = 2_000
+PATIENCE_S = 30.0  # for the first request of a connection
 _ADMIN = ("admin", ("system:masters", "system:authenticated"))
 _ANONYMOUS = ("system:anonymous", ("system:unauthenticated",))
 _GOODBYE_S = 2.0
@@ -34,10 +40,22 @@ _FRAMES_A_WRITE = 500
 _FAULT = "Internal error occurred: the server failed at this request; its log says how"
 
 
+class Limits(NamedTuple):
+    """What one server gives away at most, and how long it waits for who connects and says nothing."""
+
+    connections: int = CONNECTIONS_MOST
+    watches: int = WATCHES_MOST
+    patience_s: float = PATIENCE_S
+
+
+DEFAULT_LIMITS = Limits()
+
+
 class HttpServer:
     """Serves `handle` on a listening socket.
 
-    `now_s` tells watches the time; `tokens` are the bearer tokens of administrators.
+    `now_s` tells watches the time; `tokens` are the bearer tokens of administrators.  Beyond `limits` a
+    connection is closed as soon as it is made, and a watch is answered with 429.
     """
 
     def __init__(
@@ -47,8 +65,10 @@ class HttpServer:
         now_s: Callable[[], float],
         tokens: Iterable[str],
         ssl_context: ssl.SSLContext | None = None,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._handle = handle
+        self._limits = limits
         self._now_s = now_s
         self._tokens = tuple(token.encode() for token in tokens)
         self._ssl_context = ssl_context
@@ -57,7 +77,16 @@ class HttpServer:
 
     async def start(self, listener: socket) -> None:
         """Begin to answer on this socket."""
-        self._runner = web.ServerRunner(_Server(self._answer, access_log=None), shutdown_timeout=_GOODBYE_S)
+        self._runner = web.ServerRunner(
+            _Server(
+                self._answer,
+                self._limits,
+                access_log=None,
+                max_line_size=HEADER_BYTES_MOST,
+                max_field_size=HEADER_BYTES_MOST,
+            ),
+            shutdown_timeout=_GOODBYE_S,
+        )
         await self._runner.setup()
         await web.SockSite(self._runner, listener, ssl_context=self._ssl_context).start()
 
@@ -78,6 +107,9 @@ class HttpServer:
         response = self._handle(request)
         if response.watch is None:
             return _whole(response, raw)
+        if len(self._streams) >= self._limits.watches:
+            response.watch.stop()
+            return _whole(_busy(self._limits.watches), raw)
         stream = _Stream(response.watch, self._now_s)
         self._streams.add(stream)
         try:
@@ -101,7 +133,34 @@ class HttpServer:
 
 
 class _Protocol(RequestHandler):
-    """Answers what the HTTP parser refuses with a Status, as it answers everything else."""
+    """Answers what the HTTP parser refuses with a Status, as it answers everything else.
+
+    A connection too many, and one on which nothing is asked for too long, is closed.
+    """
+
+    def __init__(self, manager: "_Server", **keywords: Any) -> None:
+        super().__init__(manager, **keywords)
+        self._server = manager
+        self._impatience: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the connection, or close it."""
+        super().connection_made(transport)
+        if len(self._server.connections) > self._server.limits.connections:
+            self.force_close()
+            return
+        loop = asyncio.get_running_loop()
+        self._impatience = loop.call_later(self._server.limits.patience_s, self._give_up)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Wait for nothing any more."""
+        if self._impatience is not None:
+            self._impatience.cancel()
+        super().connection_lost(exc)
+
+    def _give_up(self) -> None:
+        if not self._server.has_asked(self):
+            self.force_close()
 
     def handle_error(
         self,
@@ -123,8 +182,25 @@ class _Protocol(RequestHandler):
 
 
 class _Server(web.Server):
+    def __init__(self, handler: Callable[[web.BaseRequest], Any], limits: Limits, **keywords: Any) -> None:
+        self.limits = limits
+        self._asked: WeakSet[RequestHandler] = WeakSet()
+        super().__init__(self._noting(handler), **keywords)
+
     def __call__(self) -> RequestHandler:
         return _Protocol(self, loop=self._loop, **self._kwargs)
+
+    def has_asked(self, connection: RequestHandler) -> bool:
+        """Whether a whole head of a request has ever come on it."""
+        return connection in self._asked
+
+    def _noting(self, handler: Callable[[web.BaseRequest], Any]) -> Callable[[web.BaseRequest], Any]:
+        async def note(request: web.BaseRequest) -> web.StreamResponse:
+            self._asked.add(request.protocol)
+            answer: web.StreamResponse = await handler(request)
+            return answer
+
+        return note
 
 
 async def _read(raw: web.BaseRequest, user: str, groups: tuple[str, ...]) -> Request:
@@ -161,6 +237,13 @@ async def _read_body(raw: web.BaseRequest) -> bytes:
     except PayloadEncodingError as error:
         raise Refused(str(error), code=400, reason="BadRequest", details={}) from None
     return b"".join(chunks)
+
+
+def _busy(most: int) -> Response:
+    refused = Refused(
+        f"too many watches: this server keeps {most} at once", code=429, reason="TooManyRequests", details={}
+    )
+    return Response(429, status_of(refused), headers=(("Retry-After", "1"),))
 
 
 def _too_large() -> Refused:

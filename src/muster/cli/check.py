@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from muster.base.printing import printable
 from muster.cli.options import Context, Kubeconfig
 
 if TYPE_CHECKING:
@@ -77,11 +78,15 @@ def as_words(findings: "list[Finding]") -> str:
     for finding in findings:
         mark = MARKS[finding.level.value]
         lines += textwrap.wrap(
-            finding.text, WIDTH, initial_indent=mark, subsequent_indent=indent, break_on_hyphens=False
+            printable(finding.text),
+            WIDTH,
+            initial_indent=mark,
+            subsequent_indent=indent,
+            break_on_hyphens=False,
         )
         if finding.cure:
             lines += textwrap.wrap(
-                f"→ {finding.cure}",
+                f"→ {printable(finding.cure)}",
                 WIDTH,
                 initial_indent=indent,
                 subsequent_indent=indent + "  ",

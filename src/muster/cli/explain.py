@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from muster.base.errors import ApiError, ConfigError
+from muster.base.printing import printable
 from muster.cli.options import Kubeconfig
 
 if TYPE_CHECKING:
@@ -64,10 +65,8 @@ def split_name(text: str) -> tuple[str, str]:
 
 async def _look(kubeconfig: str | None, namespace: str, name: str) -> "tuple[Picture, list[dict[str, Any]]]":
     """Fetch the cluster, and the events of the group and of the first member that waits."""
-    import msgspec
-
     from muster.cli.picture import take_picture
-    from muster.runtime.client import ApiClient
+    from muster.runtime.client import ApiClient, ItemList
     from muster.runtime.clock import Clock
     from muster.runtime.kubeconfig import find_access
 
@@ -75,7 +74,7 @@ async def _look(kubeconfig: str | None, namespace: str, name: str) -> "tuple[Pic
 
         async def items(path: str, **query: str) -> list[dict[str, Any]]:
             answer = await client.call("GET", path, query=query)
-            return msgspec.json.decode(answer.body)["items"] or []
+            return answer.read(ItemList).items or []
 
         nodes, pods, groups = [await items(path) for path in (NODES, PODS, GROUPS)]
         picture = take_picture(nodes, pods, groups)
@@ -92,11 +91,15 @@ def lines_of(found: "GroupPicture", picture: "Picture", events: list[dict[str, A
     """Give the explanation, readable in 100 columns: state, members, amounts, reasons, deadlock, events."""
     group = found.group
     policy = f"gang, minCount {group.min_count}" if group.is_gang else "basic"
-    lines = [f"{group.key}  ({policy}, priority {group.priority})  {_state(found)}"]
+    lines = [printable(f"{group.key}  ({policy}, priority {group.priority})  {_state(found)}")]
     for label, text in _facts(found, picture, events):
         start = f"  {label:<11}"
         lines += textwrap.wrap(
-            text, WIDTH, initial_indent=start, subsequent_indent=" " * len(start), break_long_words=False
+            printable(text),
+            WIDTH,
+            initial_indent=start,
+            subsequent_indent=" " * len(start),
+            break_long_words=False,
         )
     return lines
 

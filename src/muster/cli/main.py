@@ -12,6 +12,7 @@ import typer
 
 import muster
 from muster.base.errors import ApiError, ConfigError
+from muster.base.printing import printable
 from muster.cli import node
 from muster.cli.check import check
 from muster.cli.demo import demo
@@ -64,12 +65,12 @@ def main() -> None:
     try:
         app()
     except ConfigError as error:
-        print(f"muster: {error}", file=sys.stderr)
+        print(f"muster: {printable(str(error))}", file=sys.stderr)
         if error.hint:
-            print(f"hint: {error.hint}", file=sys.stderr)
+            print(f"hint: {printable(error.hint)}", file=sys.stderr)
         sys.exit(USAGE_ERROR)
     except ApiError as error:
-        print(f"muster: {error}", file=sys.stderr)
+        print(f"muster: {printable(str(error))}", file=sys.stderr)
         sys.exit(API_ERROR)
     except OSError as error:
         if error.errno != errno.ENOSPC:

@@ -54,13 +54,11 @@ def run(
     import logging
 
     from muster.runtime.kubeconfig import find_access
+    from muster.runtime.logs import set_up_logging
     from muster.runtime.metrics import parse_address
     from muster.runtime.process import RunSettings, run_process
 
-    logging.basicConfig(
-        level=logging.DEBUG if verbose else logging.INFO,
-        format="%(asctime)s %(levelname)-7s %(name)s: %(message)s",
-    )
+    set_up_logging(logging.DEBUG if verbose else logging.INFO)
     settings = RunSettings(
         config=settings_of(config, scheduler_name),
         elects_leader=parse_boolean(leader_elect, "--leader-elect"),

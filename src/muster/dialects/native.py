@@ -103,7 +103,7 @@ def group_of(pod_group: PodGroup) -> Group:
     gang = pod_group.spec.scheduling_policy.gang
     return _group(
         pod_group,
-        min_count=None if gang is None else gang.min_count,
+        min_count=None if gang is None else max(gang.min_count, 1),  # a server ought to refuse less
         unsupported=(_CLAIMS,) if pod_group.spec.resource_claims else (),
     )
 
@@ -111,7 +111,8 @@ def group_of(pod_group: PodGroup) -> Group:
 def composite_of(composite: CompositePodGroup) -> Group:
     """Translate a CompositePodGroup: a group whose minimum counts groups."""
     gang = composite.spec.scheduling_policy.gang
-    return _group(composite, min_count=None if gang is None else gang.min_group_count, unsupported=())
+    least = None if gang is None else max(gang.min_group_count, 1)
+    return _group(composite, min_count=least, unsupported=())
 
 
 def _group(

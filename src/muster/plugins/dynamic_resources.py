@@ -84,6 +84,15 @@ class DynamicResources:
             found.append(NodeReason(~(met | given_up), CANNOT))
         return NodeVerdict(reached & met, tuple(found))
 
+    def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        needs = find_device_needs(pod, snapshot.devices)
+        if text == NOT_THERE:
+            there = [claim for claim in needs.allocated if not offers_of(snapshot).reaches(claim)[row]]
+            return f"claim {'/'.join(there[0])} has its devices elsewhere" if there else ""
+        if needs.open_claims:
+            return f"claim {'/'.join(needs.open_claims[0])} cannot have its devices there"
+        return f"{len(pod.spec.resource_claims or ())} resource claims hold the pod up"
+
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         """The row itself; every row where devices are shared between nodes, or claims between pods."""
         if not pod.spec.resource_claims or not placed.spec.resource_claims:

@@ -1,15 +1,17 @@
 """HTTP to a Kubernetes API server: bytes in, bytes out, ApiError for everything else.
 
 In comes an `Access` (`runtime/kubeconfig.py`); out come answers, or exceptions of `base/errors.py` sorted by
-what the caller can do about them.  Who is not known to the server (401) gets new credentials once.  Nothing
+what the caller can do about them.  Who is not known to the server (401) gets new credentials once, and files
+that were replaced are read again.  Nothing
 is retried here: `runtime/watch.py` and `runtime/executor.py` know what is safe to say twice.
 """
 
+import logging
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import aiohttp
 import msgspec
@@ -23,8 +25,14 @@ from muster.runtime.kubeconfig import Access
 JSON = "application/json"
 TIMEOUT_S = 5.0
 SILENCE_S = 150.0  # a watch hears a bookmark every minute; after two missed ones the line is taken for dead
+ANSWER_BYTES_MAX = 1 << 30  # a list in one piece of the largest cluster there is, and no more
+REFUSAL_BYTES_MAX = 1 << 20
+LINE_BYTES_MAX = 16 << 20  # ten times what an API server stores of one object
+RETRY_AFTER_S_MAX = 3600.0
 IDLE_S = 30.0  # shorter than what servers and balancers keep an idle connection for
 NOT_SENT = "NotSent"  # `reason` of an Unavailable that never left this machine
+
+log = logging.getLogger("muster.client")
 
 _LEGIBLE = {
     ssl.SSLCertVerificationError: "the server's certificate is not trusted",
@@ -32,6 +40,9 @@ _LEGIBLE = {
     ConnectionResetError: "connection reset",
     TimeoutError: "no answer in time",
 }
+
+
+Kind = TypeVar("Kind")
 
 
 class StatusDetails(Struct, rename="camel"):
@@ -48,12 +59,31 @@ class Status(Struct, rename="camel"):
     details: StatusDetails | None = None
 
 
+class Version(Struct, rename="camel"):
+    git_version: str
+
+
+class ItemList(Struct):
+    """Any list of objects, as plain dicts."""
+
+    items: list[dict[str, Any]] | None = None
+
+
 class Answer(Struct, frozen=True):
     """A successful answer; `warnings` are the texts of its Warning headers."""
 
     code: int
     body: bytes
     warnings: tuple[str, ...] = ()
+
+    def read(self, kind: type[Kind]) -> Kind:
+        """The body as this type.  Raises Unavailable for anything else: a server may send what it likes."""
+        try:
+            return msgspec.json.decode(self.body, type=kind)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise Unavailable(
+                f"the answer is not what the API says: {error}", code=0, reason="Unreadable"
+            ) from error
 
 
 class ApiClient:
@@ -110,18 +140,17 @@ class ApiClient:
         await self._access.credentials.secret(self._now_s())  # its own ConfigError says more than ours would
         try:
             answer = await self.call("GET", "/version")
-            version: str = msgspec.json.decode(answer.body)["gitVersion"]
-        except (msgspec.DecodeError, KeyError, TypeError) as error:
-            raise ConfigError(
-                f"{self.server} is no Kubernetes API server: /version is not its answer",
-                path=self._access.origin,
-            ) from error
+            return answer.read(Version).git_version
         except ApiError as error:
+            if error.reason == "Unreadable":
+                raise ConfigError(
+                    f"{self.server} is no Kubernetes API server: /version is not its answer",
+                    path=self._access.origin,
+                ) from error
             said = (
                 f"{self.server} refused the credentials: {error}" if error.code in (401, 403) else str(error)
             )
             raise ConfigError(said, path=self._access.origin) from error
-        return version
 
     async def call(
         self,
@@ -142,10 +171,17 @@ class ApiClient:
         headers = {"Content-Type": content_type} if data is not None else {}
         timeout = self._timeout if timeout_s is None else aiohttp.ClientTimeout(total=timeout_s)
         for is_last in (False, True):
-            async with self._open(method, path, query, headers, data, timeout) as response:
-                raw = await response.read()
+            try:
+                async with self._open(method, path, query, headers, data, timeout) as response:
+                    most = ANSWER_BYTES_MAX if response.status < 300 else REFUSAL_BYTES_MAX
+                    raw = await _body_of(response, most)
+            except Unavailable as error:
+                is_untrusted = isinstance(error.__cause__, aiohttp.ClientConnectorCertificateError)
+                if is_last or not is_untrusted or not self._read_anew():
+                    raise
+                continue
             self._count(method, response.status)
-            if response.status == 401 and not is_last and self._access.credentials.refresh():
+            if response.status == 401 and not is_last and self._renew():
                 continue
             if response.status >= 300:
                 raise_for(response.status, raw, response.headers)
@@ -162,10 +198,11 @@ class ApiClient:
         for is_last in (False, True):
             async with self._open("GET", path, query, {}, None, timeout) as response:
                 self._count("WATCH", response.status)
-                if response.status == 401 and not is_last and self._access.credentials.refresh():
+                if response.status == 401 and not is_last and self._renew():
                     continue
                 if response.status >= 300:
-                    raise_for(response.status, await response.read(), response.headers)
+                    raw = await _body_of(response, REFUSAL_BYTES_MAX)
+                    raise_for(response.status, raw, response.headers)
                 yield _lines_of(response)
                 return
 
@@ -207,6 +244,20 @@ class ApiClient:
             self._count(method, 0)
             raise _unreached(self._access.server, error) from error
 
+    def _renew(self) -> bool:
+        """Whether another try would bring other credentials: made anew, or as the files have them now."""
+        is_renewed = self._access.credentials.refresh()
+        return self._read_anew() or is_renewed
+
+    def _read_anew(self) -> bool:
+        """Whether kubeconfig or authority have been replaced since; from now on the new ones count."""
+        fresh = self._access.renew()
+        if fresh is None:
+            return False
+        log.info("%s was replaced and is read again", fresh.origin)
+        self._access, self._tls, self._tls_of = fresh, None, None
+        return True
+
     def _tls_for(self, secret: Secret) -> ssl.SSLContext | None:
         if self._access.tls is None:
             return None
@@ -220,7 +271,7 @@ def raise_for(code: int, raw: bytes, headers: Mapping[str, str]) -> NoReturn:
     """Raise the ApiError that an answer means; a body that is no Status is quoted."""
     try:
         status = msgspec.json.decode(raw, type=Status)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         status = Status(message=raw[:200].decode(errors="replace").strip())
     message = status.message or f"HTTP {code}"
     reason = status.reason or ""
@@ -235,10 +286,10 @@ def raise_for(code: int, raw: bytes, headers: Mapping[str, str]) -> NoReturn:
 
 def _retry_after_s(status: Status, headers: Mapping[str, str]) -> float | None:
     header = headers.get("Retry-After", "")
-    if header.isdigit():
-        return float(header)
+    if header.isascii() and header.isdigit():
+        return min(float(header), RETRY_AFTER_S_MAX)
     if status.details is not None and status.details.retry_after_seconds is not None:
-        return float(status.details.retry_after_seconds)
+        return float(min(max(status.details.retry_after_seconds, 0), int(RETRY_AFTER_S_MAX)))
     return None
 
 
@@ -262,12 +313,29 @@ def _unreached(server: str, error: Exception) -> Unavailable:
     )
 
 
+async def _body_of(response: aiohttp.ClientResponse, most: int) -> bytes:
+    """The whole body.  Raises Unavailable for one of more than so many bytes, of which no more is read."""
+    chunks, size = [], 0
+    async for chunk in response.content.iter_any():
+        size += len(chunk)
+        if size > most:
+            raise Unavailable(f"an answer of more than {most >> 20} MiB", code=0, reason="TooLarge")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
 async def _lines_of(response: aiohttp.ClientResponse) -> AsyncIterator[list[bytes]]:
     """Split by ourselves: aiohttp's reader refuses lines longer than its buffer; objects may have 1 MiB."""
-    rest = b""
+    pieces: list[bytes] = []  # of the line that has no end yet
+    size = 0
     async for chunk in response.content.iter_any():
         if b"\n" not in chunk:
-            rest += chunk
+            pieces.append(chunk)
+            size += len(chunk)
+            if size > LINE_BYTES_MAX:
+                most = LINE_BYTES_MAX >> 20
+                raise Unavailable(f"a line of more than {most} MiB in a watch", code=0, reason="TooLarge")
             continue
-        *whole, rest = (rest + chunk).split(b"\n")
+        *whole, rest = (b"".join(pieces) + chunk).split(b"\n")
+        pieces, size = [rest], len(rest)
         yield [line for line in whole if line]

@@ -25,7 +25,14 @@ EXEC_PATIENCE_S = 60.0
 EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 
-class ClientCertificate(Struct, frozen=True):
+class Masked(Struct, frozen=True):
+    """Holds secrets: shows its type and nothing else, in logs, errors and debuggers."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(…)"
+
+
+class ClientCertificate(Masked, frozen=True):
     """A certificate and its key as PEM text; `origin` names the field they came from."""
 
     certificate_pem: str
@@ -59,7 +66,7 @@ class CertificateFiles:
         return self._kept
 
 
-class Secret(Struct, frozen=True):
+class Secret(Masked, frozen=True):
     """What a request proves itself with; either, both or neither may be set."""
 
     authorization: str | None = None
@@ -164,7 +171,7 @@ def _current(certificate: Certificate) -> ClientCertificate | None:
 # ── exec plugins ─────────────────────────────────────────────────────────────────────────────────
 
 
-class ExecVariable(Struct):
+class ExecVariable(Masked, frozen=True):
     name: str = ""
     value: str = ""
 
@@ -181,7 +188,7 @@ class ExecConfig(Struct, rename="camel"):
     interactive_mode: str = ""
 
 
-class ExecStatus(Struct, rename="camel"):
+class ExecStatus(Masked, frozen=True, rename="camel"):
     expiration_timestamp: str | None = None
     token: str | None = None
     client_certificate_data: str | None = None

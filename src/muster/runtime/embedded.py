@@ -27,6 +27,7 @@ from muster.base.errors import ConfigError, InvariantViolated
 from muster.framework.ports import Event, Search, SearchDone
 from muster.runtime.certificates import kubeconfig, make_identity, write_private
 from muster.runtime.clock import Clock
+from muster.runtime.logs import set_up_logging
 from muster.runtime.searcher import Searcher
 
 YOUNG_OBJECTS_BEFORE_COLLECTION = 50_000  # a store of many small objects; saves a seventh of the work
@@ -216,7 +217,7 @@ def run(plan: Plan, say_ready: Callable[[Address], None]) -> None:
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         await serve(plan, say_ready, stop)
 
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    set_up_logging(logging.WARNING)
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS_BEFORE_COLLECTION, 20, 20)
     uvloop.run(until_signalled())

@@ -228,7 +228,7 @@ class Executor:
                 Call("GET", path_of(_PODS, *effect.key), "", {}), repeat_unanswered=True
             )
             pod = msgspec.json.decode(answer, type=Pod)
-        except (ApiError, msgspec.DecodeError):
+        except (ApiError, msgspec.DecodeError, RecursionError):
             return False
         return pod.metadata.uid == effect.uid and pod.spec.node_name == effect.node_name
 

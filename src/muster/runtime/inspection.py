@@ -6,14 +6,14 @@ written: the one request that would, a pod that names a group, is a dry run.  Ne
 
 import itertools
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from enum import Enum
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from muster.assembly.leadership import NAMESPACE
+from muster.api.times import parse_seconds
+from muster.assembly.leadership import NAMESPACE, Lease
 from muster.assembly.requests import path_of
 from muster.base.errors import ApiError
 from muster.controllers.ports import Kind
@@ -84,6 +84,34 @@ class Resource(Struct):
 
 class ResourceList(Struct):
     resources: list[Resource] = []
+
+
+class ProbedSpec(Struct, rename="camel"):
+    scheduling_group: dict[str, Any] | None = None
+
+
+class Probed(Struct):
+    """A pod, of which only the group it names matters."""
+
+    spec: ProbedSpec
+
+
+class Allowed(Struct):
+    allowed: bool = False
+
+
+class Review(Struct):
+    status: Allowed = msgspec.field(default_factory=Allowed)
+
+
+class WrittenEvent(Struct, rename="camel"):
+    event_time: str | None = None
+    reporting_controller: str | None = None
+    reporting_instance: str | None = None
+
+
+class EventList(Struct):
+    items: list[WrittenEvent] | None = None
 
 
 async def inspect(
@@ -157,7 +185,7 @@ async def _is_served(client: ApiClient) -> bool:
         if error.code == 404:
             return False
         raise
-    served = {resource.name for resource in msgspec.json.decode(answer.body, type=ResourceList).resources}
+    served = {resource.name for resource in answer.read(ResourceList).resources}
     return {"podgroups", "podgroups/status"} <= served
 
 
@@ -167,8 +195,7 @@ async def _is_gate_on(client: ApiClient, namespace: str) -> tuple[bool | None, s
         answer = await client.call("POST", path_of(_PODS, namespace), probe_pod(), query={"dryRun": "All"})
     except ApiError as error:
         return None, f"a dry run of creating a pod in namespace {namespace} was refused: {error}"
-    pod = msgspec.json.decode(answer.body)
-    return bool(pod.get("spec", {}).get("schedulingGroup")), ""
+    return bool(answer.read(Probed).spec.scheduling_group), ""
 
 
 def probe_pod() -> dict[str, Any]:
@@ -241,7 +268,7 @@ async def _may(client: ApiClient, attributes: dict[str, str]) -> bool:
         "spec": {"resourceAttributes": asked},
     }
     answer = await client.call("POST", path_of(_REVIEWS, ""), body)
-    return bool(msgspec.json.decode(answer.body).get("status", {}).get("allowed"))
+    return answer.read(Review).status.allowed
 
 
 # ── another scheduler of the same name ───────────────────────────────────────────────────────────
@@ -309,11 +336,11 @@ async def _holder_of(client: ApiClient, namespace: str, name: str, now_s: float)
         if error.code == 404:
             return None
         raise
-    spec = msgspec.json.decode(answer.body).get("spec", {})
-    identity = spec.get("holderIdentity") or ""
-    renewed_s = _seconds(spec.get("renewTime"))
-    is_fresh = bool(identity) and renewed_s + (spec.get("leaseDurationSeconds") or 0) > now_s
-    since_s = _seconds(spec.get("acquireTime")) if identity else renewed_s
+    spec = answer.read(Lease).spec
+    identity = spec.holder_identity or ""
+    renewed_s = parse_seconds(spec.renew_time)
+    is_fresh = bool(identity) and renewed_s + (spec.lease_duration_seconds or 0) > now_s
+    since_s = parse_seconds(spec.acquire_time) if identity else renewed_s
     return LeaseHolder(identity, is_fresh, since_s)
 
 
@@ -321,13 +348,8 @@ async def _binders_of(client: ApiClient, name: str) -> list[Binder]:
     query = {"fieldSelector": "reason=Scheduled", "limit": "500"}
     answer = await client.call("GET", path_of(_EVENTS, ""), query=query)
     times: dict[str, list[float]] = {}
-    for event in msgspec.json.decode(answer.body).get("items") or []:
-        written = event.get("eventTime")
-        if event.get("reportingController") == name and written:
-            instance = event.get("reportingInstance") or name
-            times.setdefault(instance, []).append(_seconds(written))
+    for event in answer.read(EventList).items or ():
+        if event.reporting_controller == name and event.event_time:
+            instance = event.reporting_instance or name
+            times.setdefault(instance, []).append(parse_seconds(event.event_time))
     return [Binder(instance, min(when), max(when)) for instance, when in sorted(times.items())]
-
-
-def _seconds(text: str | None) -> float:
-    return datetime.fromisoformat(text).timestamp() if text else 0.0

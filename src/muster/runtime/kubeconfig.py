@@ -7,10 +7,12 @@ while we run are `runtime/credentials.py`; the requests are `runtime/client.py`.
 
 import base64
 import binascii
+import hashlib
 import os
 import ssl
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -18,6 +20,7 @@ from urllib.parse import urlsplit
 import msgspec
 import yaml
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from muster.base.errors import ConfigError
 from muster.runtime.credentials import (
@@ -27,6 +30,7 @@ from muster.runtime.credentials import (
     Credentials,
     ExecConfig,
     ExecPlugin,
+    Masked,
     Nobody,
     Token,
     TokenFile,
@@ -46,7 +50,7 @@ class Cluster(Struct, rename="kebab"):
     proxy_url: str = ""
 
 
-class User(Struct, rename="kebab"):
+class User(Masked, frozen=True, rename="kebab"):
     """The `user` part of a kubeconfig."""
 
     token: str = ""
@@ -61,8 +65,8 @@ class User(Struct, rename="kebab"):
     auth_provider: dict[str, object] | None = None
     as_user: str = field(name="as", default="")
     as_uid: str = ""
-    as_groups: list[str] = []
-    as_user_extra: dict[str, list[str]] = {}
+    as_groups: list[str] = field(default_factory=list)
+    as_user_extra: dict[str, list[str]] = field(default_factory=dict)
 
 
 class Context(Struct, rename="kebab"):
@@ -97,10 +101,15 @@ class Kubeconfig(Struct, rename="kebab"):
     contexts: list[NamedContext] | None = None
 
 
-class Access(Struct, frozen=True):
+def _no_other() -> None:
+    return None
+
+
+class Access(Masked, frozen=True):
     """A way into an API server: where, how it proves itself, and as whom.
 
     `tls` is None for plain HTTP.  `headers` go with every request.  `origin` names the file for messages.
+    `renew` gives the way in as the files have it now, None while they are as they were (`digest`).
     """
 
     server: str
@@ -110,6 +119,8 @@ class Access(Struct, frozen=True):
     server_name: str | None = None
     proxy: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    digest: str = ""
+    renew: "Callable[[], Access | None]" = _no_other
 
 
 class Tls(Struct, frozen=True):
@@ -168,6 +179,12 @@ def find_access(
 
 def read_access(files: list[Path], *, context: str = "") -> Access:
     """Read one kubeconfig or several, the first to name a thing winning, as kubectl does."""
+    access = _read_access(files, context)
+    digest = _digest_of([*(_read_text(file, str(file)) for file in files), access])
+    return replace(access, digest=digest, renew=_renewal(lambda: read_access(files, context=context), digest))
+
+
+def _read_access(files: list[Path], context: str) -> Access:
     origin = os.pathsep.join(str(file) for file in files)
     parts = [(file, _parse(file)) for file in files]
     wanted = context or next((c.current_context for _, c in parts if c.current_context), "")
@@ -206,12 +223,41 @@ def read_service_account(environment: Mapping[str, str], directory: Path = SERVI
     pem = _read_text(authority, str(authority))
     _read_text(token, str(token))
     where = f"[{host}]" if ":" in host else host
-    return Access(
+    access = Access(
         server=f"https://{where}:{port}",
         tls=Tls(authority_pem=pem, authority_field=str(authority)),
         credentials=TokenFile(token),
         origin=f"service account in {directory}",
     )
+    digest = _digest_of([access])
+    return replace(
+        access, digest=digest, renew=_renewal(lambda: read_service_account(environment, directory), digest)
+    )
+
+
+# ── files that change ────────────────────────────────────────────────────────────────────────────
+
+
+def _digest_of(parts: Iterable[str | Access]) -> str:
+    """Tells one state of the files from another; nothing can be read out of it."""
+    digest = hashlib.sha256()
+    for part in parts:
+        text = part if isinstance(part, str) else (part.tls.authority_pem or "") if part.tls else ""
+        digest.update(text.encode() + b"\0")
+    return digest.hexdigest()
+
+
+def _renewal(read: Callable[[], Access], digest: str) -> Callable[[], Access | None]:
+    """Reads again, and gives what is new; a file that is just being written gives nothing yet."""
+
+    def renew() -> Access | None:
+        try:
+            fresh = read()
+        except ConfigError:
+            return None
+        return None if fresh.digest == digest else fresh
+
+    return renew
 
 
 # ── parts of a file ──────────────────────────────────────────────────────────────────────────────
@@ -226,6 +272,8 @@ def _parse(file: Path) -> Kubeconfig:
         line = f" in line {mark.line + 1}" if mark is not None else ""
         problem = getattr(error, "problem", None) or "cannot be read"
         raise ConfigError(f"is no YAML: {problem}{line}", path=str(file)) from error
+    except RecursionError as error:
+        raise ConfigError("is nested too deep", path=str(file)) from error
     if not isinstance(plain, dict):
         raise ConfigError("is no kubeconfig: a mapping is needed", path=str(file))
     try:
@@ -261,7 +309,8 @@ def _access_of(
 ) -> Access:
     _check_server(cluster.server, f"{path}.server")
     if cluster.proxy_url and urlsplit(cluster.proxy_url).scheme not in ("http", "https"):
-        raise ConfigError(f"only http and https proxies, got {cluster.proxy_url!r}", path=f"{path}.proxy-url")
+        scheme = urlsplit(cluster.proxy_url).scheme
+        raise ConfigError(f"only http and https proxies, got {scheme!r}", path=f"{path}.proxy-url")
     pem, pem_field = _authority_of(cluster, file, path)
     tls = None
     if cluster.server.startswith("https:"):
@@ -284,6 +333,8 @@ def _check_server(server: str, path: str) -> None:
     if not server:
         raise ConfigError("is not set", path=path)
     url = urlsplit(server)
+    if "@" in url.netloc:
+        raise ConfigError("needs no user and password in it", path=path, hint="put them into the user")
     try:
         port_is_sound = url.port is None or url.port > 0
     except ValueError:
@@ -401,13 +452,31 @@ def _decode(text: str, path: str) -> str:
 
 def _load_certificate(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
     """Load a certificate; the ssl module takes it from a file only, so it stands in one for a moment."""
-    with tempfile.NamedTemporaryFile("w", prefix="muster-", suffix=".pem") as both:
-        both.write(certificate.certificate_pem.rstrip("\n") + "\n" + certificate.key_pem)
-        both.flush()
+    text = certificate.certificate_pem.rstrip("\n") + "\n" + certificate.key_pem
+    with _brief_file(text.encode()) as name:
         try:
-            context.load_cert_chain(both.name)
+            context.load_cert_chain(name)
         except (ssl.SSLError, OSError) as error:
             reason = getattr(error, "reason", None) or str(error)
             raise ConfigError(
                 f"client certificate and key are not usable: {reason}", path=certificate.origin
             ) from error
+
+
+@contextmanager
+def _brief_file(content: bytes) -> Iterator[str]:
+    """A file with this content: in memory where the system can, so that no key is on a disk, which may be
+    read-only besides.
+    """
+    if hasattr(os, "memfd_create"):
+        number = os.memfd_create("muster")
+        try:
+            os.write(number, content)
+            yield f"/proc/self/fd/{number}"
+        finally:
+            os.close(number)
+        return
+    with tempfile.NamedTemporaryFile(prefix="muster-", suffix=".pem") as file:
+        file.write(content)
+        file.flush()
+        yield file.name

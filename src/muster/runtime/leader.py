@@ -8,7 +8,6 @@ import logging
 import math
 from collections.abc import Awaitable, Callable
 
-import msgspec
 import numpy as np
 
 from muster.assembly.leadership import JITTER, NAMESPACE, RENEW_DEADLINE_S, RETRY_S, Candidacy, Lease
@@ -139,4 +138,4 @@ class LeaderElector:
         body = call.body or None
         timeout_s = self.candidacy.timeout_s(self._now_s())
         answer = await self._client.call(call.method, call.path, body, timeout_s=timeout_s)
-        return msgspec.json.decode(answer.body, type=Lease)
+        return answer.read(Lease)

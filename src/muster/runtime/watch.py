@@ -24,6 +24,7 @@ LIST_TIMEOUT_S = 60.0
 WATCH_S_MIN, WATCH_S_MAX = 300, 600  # as client-go: not all watches of a fleet end at once
 BACKOFF_S_FIRST, BACKOFF_S_MAX = 0.5, 15.0
 UNSERVED_S = 60.0  # so often a kind that one can do without is asked for again
+UNREADABLE = (msgspec.DecodeError, RecursionError)  # of whatever a server sends, nested however deep
 FAILURES_BEFORE_RELIST = 4  # a place that cannot be resumed, for whatever reason, is given up
 
 log = logging.getLogger("muster.watch")
@@ -37,6 +38,7 @@ class HasMetadata(Protocol):
 
 
 Item = TypeVar("Item", bound=HasMetadata)
+Part = TypeVar("Part")
 
 
 class WatchedKind(Struct, Generic[Item], frozen=True):
@@ -205,7 +207,7 @@ class ListWatch(Generic[Item]):
     async def _take(self, line: bytes) -> None:
         try:
             frame = self._frame_decoder.decode(line)
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise Unavailable(f"the watch of {self.kind.name} sent no event: {error}", code=0) from error
         if frame.type == "ERROR":
             self._raise_error(frame.object)
@@ -214,17 +216,23 @@ class ListWatch(Generic[Item]):
             await self._tell(item)
             self._version = item.metadata.resource_version
             return
-        metadata = msgspec.json.decode(frame.object, type=Named).metadata
+        metadata = self._read(frame.object, Named).metadata
         if frame.type == "DELETED":
             self._tell_gone(_key_of(metadata))
         self._version = metadata.resource_version
 
     def _raise_error(self, raw: Raw) -> None:
-        error = msgspec.json.decode(raw, type=WatchError)
+        error = self._read(raw, WatchError)
         message = f"the watch of {self.kind.name} ended: {error.message}"
         if error.code == 410:
             raise Expired(message, code=410, reason=error.reason)
         raise Unavailable(message, code=error.code, reason=error.reason)
+
+    def _read(self, raw: Raw, type_: type[Part]) -> Part:
+        try:
+            return msgspec.json.decode(raw, type=type_)
+        except UNREADABLE as error:
+            raise Unavailable(f"the watch of {self.kind.name} sent no object: {error}", code=0) from error
 
     async def _tell(self, item: Item) -> None:
         """Tell of an object, unless this very version has been told; first that one of its name is gone."""
@@ -249,17 +257,18 @@ class ListWatch(Generic[Item]):
         try:
             page = self._page_decoder.decode(body)
             return page.metadata, page.items or []
-        except msgspec.ValidationError:
-            raw = msgspec.json.decode(body, type=RawList)
-        except msgspec.DecodeError as error:
-            raise Unavailable(f"the list of {self.kind.name} is no JSON: {error}", code=0) from error
+        except UNREADABLE:
+            try:
+                raw = msgspec.json.decode(body, type=RawList)
+            except UNREADABLE as error:
+                raise Unavailable(f"the list of {self.kind.name} is no list: {error}", code=0) from error
         items = [self._read_item(each) for each in raw.items or ()]
         return raw.metadata, [item for item in items if item is not None]
 
     def _read_item(self, raw: Raw) -> Item | None:
         try:
             item: Item = self._item_decoder.decode(raw)
-        except msgspec.ValidationError as error:
+        except UNREADABLE as error:
             self.counts.unreadable += 1
             log.error("%s: left out an object that is not as the API says: %s", self.kind.name, error)
             return None

@@ -106,7 +106,7 @@ class Conditions:
             if arrived or now_s - write.at_s > UNSEEN_S_MAX:
                 del written[type_]
         if not written:
-            del self._groups[group.key]
+            self._groups.pop(group.key, None)
 
     def lose_group(self, key: GroupKey) -> None:
         """The object is gone, and what was written with it."""

@@ -2,9 +2,11 @@
 
 import asyncio
 import io
+import itertools
 import json
 import socket
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, cast
@@ -13,7 +15,7 @@ import aiohttp
 import pytest
 from tests.unit.apiserver.small_server import MAPS, PODS, SmallServer
 
-from muster.apiserver.http import BODY_BYTES_MOST, HttpServer
+from muster.apiserver.http import BODY_BYTES_MOST, HEADER_BYTES_MOST, HttpServer, Limits
 from muster.apiserver.server import ApiServer
 
 TOKEN = "secret"
@@ -151,3 +153,71 @@ async def test_warnings_are_headers(wire: Wire) -> None:
             '299 - "unknown field \\"foo\\""',
             '299 - "unknown field \\"bar\\""',
         ]
+
+
+@asynccontextmanager
+async def limited(limits: Limits) -> AsyncIterator[tuple[Wire, str]]:
+    server = SmallServer()
+    http = HttpServer(
+        lambda request: server.api.handle(request, server.now_s),
+        now_s=lambda: server.now_s,
+        tokens=(TOKEN,),
+        limits=limits,
+    )
+    with TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as listener:
+        path = str(Path(folder) / "s")
+        listener.bind(path)
+        listener.listen()
+        await http.start(listener)
+        async with aiohttp.ClientSession(connector=aiohttp.UnixConnector(path)) as client:
+            yield Wire(server, http, client, lambda target: f"http://server{target}"), path
+            await http.close()
+
+
+async def test_a_watch_too_many_is_429_and_the_place_of_one_that_ended_is_free_again() -> None:
+    async with limited(Limits(watches=1)) as (wire, _):
+        target = wire.url(f"{MAPS}?watch=true&resourceVersion=0")
+        first = await wire.client.get(target, headers=ADMIN)
+        async with wire.client.get(target, headers=ADMIN) as second:
+            assert second.status == 429
+            assert second.headers["Retry-After"] == "1"
+            assert (await second.json())["reason"] == "TooManyRequests"
+        first.close()
+        for number in itertools.count():
+            wire.server.create_map(f"a{number}")  # the server notices who went when it writes
+            async with wire.client.get(target, headers=ADMIN) as third:
+                if third.status == 200:
+                    break
+
+
+async def test_a_connection_too_many_is_closed_and_the_others_are_served() -> None:
+    async with limited(Limits(connections=2)) as (wire, path):
+        idle = [await asyncio.open_unix_connection(path) for _ in range(2)]
+        async with asyncio.timeout(10):
+            reader, writer = await asyncio.open_unix_connection(path)
+            assert await reader.read() == b""
+            writer.close()
+            idle.pop()[1].close()
+            while True:
+                try:
+                    async with wire.client.get(wire.url("/version"), headers=ADMIN) as answer:
+                        assert answer.status in (200, 404)
+                        break
+                except aiohttp.ClientError:
+                    continue
+        idle.pop()[1].close()
+
+
+async def test_who_connects_and_asks_nothing_is_not_waited_for() -> None:
+    async with limited(Limits(patience_s=0.0)) as (_, path):
+        reader, writer = await asyncio.open_unix_connection(path)
+        writer.write(b"GET / HTTP/1.1\r\nhalf-a-header")
+        async with asyncio.timeout(10):
+            assert await reader.read() == b""
+        writer.close()
+
+
+async def test_a_header_beyond_the_limit_is_refused(wire: Wire) -> None:
+    headers = {**ADMIN, "X-Long": "x" * (HEADER_BYTES_MOST + 1)}
+    async with wire.client.get(wire.url(MAPS), headers=headers) as answer:
+        assert answer.status == 400

@@ -1,16 +1,28 @@
 """What the client sends, and which exception each kind of answer becomes."""
 
+import asyncio
+import json
 import ssl
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import aiohttp
 import pytest
 from aiohttp import web
-from tests.unit.runtime.in_process import PairConnector, client_of, status
+from tests.unit.runtime.in_process import ManualClock, PairConnector, client_of, status
 
 from muster.base.errors import ApiError, ConfigError, Conflict, Expired, Unavailable
-from muster.runtime.client import NOT_SENT, _lines_of
-from muster.runtime.credentials import Secret, Token
+from muster.runtime import client as client_module
+from muster.runtime.client import NOT_SENT, Answer, ApiClient, ItemList, _lines_of, raise_for
+from muster.runtime.credentials import (
+    ClientCertificate,
+    ExecStatus,
+    ExecVariable,
+    Nobody,
+    Secret,
+    Token,
+)
+from muster.runtime.kubeconfig import User, read_access
 
 
 class Renewing:
@@ -234,3 +246,145 @@ async def test_every_answer_is_counted_by_verb_and_code() -> None:
     async with client:
         await client.call("GET", "/x")
     assert counted == [("GET", 200)]
+
+
+# ── what a server may do to us ───────────────────────────────────────────────────────────────────
+
+
+async def test_a_line_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "LINE_BYTES_MAX", 1000)
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            await response.write(b"x" * 400)
+            await asyncio.sleep(0)
+
+    async with client_of(answer) as client:
+        with pytest.raises(Unavailable, match="a line of more than"):
+            await read_all(client)
+
+
+async def read_all(client: ApiClient) -> list[list[bytes]]:
+    async with client.lines("/watch", {}) as lines:
+        return [batch async for batch in lines]
+
+
+@pytest.mark.parametrize("code", [200, 500])
+async def test_an_answer_without_an_end_is_given_up(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_module, "ANSWER_BYTES_MAX", 1000)
+    monkeypatch.setattr(client_module, "REFUSAL_BYTES_MAX", 1000)
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(status=code)
+        await response.prepare(request)
+        while True:
+            await response.write(b"x" * 400)
+            await asyncio.sleep(0)
+
+    async with client_of(answer) as client:
+        with pytest.raises(Unavailable, match="an answer of more than"):
+            await client.call("GET", "/list")
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [("²", None), ("-1", None), ("9" * 400, 3600.0), ("soon", None)],
+    ids=["not-ascii", "negative", "for-ever", "a-word"],
+)
+def test_a_time_to_wait_that_makes_no_sense_is_not_obeyed(header: str, seconds: float | None) -> None:
+    with pytest.raises(Unavailable) as caught:
+        raise_for(429, b"{}", {"Retry-After": header})
+    assert caught.value.retry_after_s == seconds
+
+
+@pytest.mark.parametrize("seconds", [-5, 10**400])
+def test_so_is_one_in_the_details_within_bounds(seconds: int) -> None:
+    body = json.dumps({"details": {"retryAfterSeconds": seconds}}).encode()
+    with pytest.raises(Unavailable) as caught:
+        raise_for(503, body, {})
+    assert caught.value.retry_after_s in (0.0, 3600.0, None)
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b'{"a":' * 100_000, b"\xff\xfe", b"null", b"[]", b""])
+def test_an_answer_that_is_something_else_is_unavailable(body: bytes) -> None:
+    with pytest.raises(Unavailable, match="not what the API says"):
+        Answer(200, body).read(ItemList)
+    with pytest.raises(ApiError):
+        raise_for(404, body, {})
+
+
+async def test_a_redirect_is_not_followed_and_no_token_goes_elsewhere() -> None:
+    asked = []
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        asked.append(request.path)
+        return web.Response(status=307, headers={"Location": "http://elsewhere.test/steal"})
+
+    async with client_of(answer, credentials=Token("secret")) as client:
+        with pytest.raises(ApiError, match="HTTP 307"):
+            await client.call("GET", "/api")
+    assert asked == ["/api"]
+
+
+# ── credentials that are replaced while we run ───────────────────────────────────────────────────
+
+
+def write_config(file: Path, token: str) -> None:
+    file.write_text(
+        "current-context: c\n"
+        "clusters: [{name: k, cluster: {server: 'http://cluster.test'}}]\n"
+        f"users: [{{name: u, user: {{token: {token}}}}}]\n"
+        "contexts: [{name: c, context: {cluster: k, user: u}}]\n"
+    )
+
+
+async def test_a_token_that_is_replaced_in_the_kubeconfig_is_read_again(tmp_path: Path) -> None:
+    taken, asked = "old", []
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        asked.append(request.headers["Authorization"])
+        is_known = asked[-1] == f"Bearer {taken}"
+        return web.json_response({}) if is_known else status(401, "Unauthorized", "Unauthorized")
+
+    write_config(tmp_path / "config", "old")
+    access = read_access([tmp_path / "config"])
+    client = ApiClient(access, now_s=ManualClock().now_s, connector=lambda: PairConnector(answer))
+    async with client:
+        await client.call("GET", "/")
+        taken = "new"
+        with pytest.raises(ApiError):  # nobody has written the new one yet
+            await client.call("GET", "/")
+        write_config(tmp_path / "config", "new")
+        await client.call("GET", "/")
+        await client.call("GET", "/")
+    assert asked == [f"Bearer {token}" for token in ("old", "old", "old", "new", "new")]
+
+
+def test_a_kubeconfig_that_is_half_written_is_tried_again_later(tmp_path: Path) -> None:
+    write_config(tmp_path / "config", "old")
+    access = read_access([tmp_path / "config"])
+    (tmp_path / "config").write_text("current-context: c\nclus")
+    assert access.renew() is None
+    write_config(tmp_path / "config", "old")
+    assert access.renew() is None  # as it was
+    write_config(tmp_path / "config", "new")
+    assert access.renew() is not None
+
+
+def test_nothing_that_holds_a_secret_shows_it() -> None:
+    certificate = ClientCertificate("PEM", "hush", "place")
+    shown = [
+        repr(each)
+        for each in (
+            certificate,
+            Secret("Bearer hush", certificate),
+            User(token="hush", password="hush", client_key_data="hush"),
+            ExecVariable("A", "hush"),
+            ExecStatus(token="hush"),
+            Token("hush"),
+            Nobody(certificate),
+        )
+    ]
+    assert [text for text in shown if "hush" in text] == []
