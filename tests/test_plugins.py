@@ -19,6 +19,7 @@ from muster.api.devices import DeviceObject
 from muster.api.meta import ObjectMeta
 from muster.api.storage import CSINode, CSINodeSpec, NodeDriver, NodeResources
 from muster.assembly.profiles import BUILT_IN
+from muster.cluster.gpu_annotations import GPU_MILLI
 from muster.cluster.snapshot import Snapshot
 from muster.framework.points import (
     Filter,
@@ -196,6 +197,17 @@ MESSAGES: dict[str, tuple[Callable[[], World | str], tuple[str, ...]]] = {
     "NodeResourcesFit": (
         lambda: two_nodes().pod("x", node="n1", cpu=3).group("g", 2).members("g", 0, 1, cpu=4),
         ("2 Insufficient cpu", "n1: 4 cpu asked, 1 of 4 free"),
+    ),
+    "GpuDevices": (
+        lambda: by_filters(
+            make_pod(gpu=1, annotations={GPU_MILLI: "600"}),
+            make_cluster()
+            .nodes(2, gpu=1)
+            .running("old", "n1", gpu=1, annotations={GPU_MILLI: "500"})
+            .running("new", "n2", gpu=1, annotations={GPU_MILLI: "700"})
+            .snapshot(),
+        ),
+        ("2 node(s) had no GPU with 600 thousandths left", "n1: its 1 GPUs have 500 thousandths left"),
     ),
     "PodTopologySpread": (
         lambda: (

@@ -48,6 +48,15 @@ class GpuDevices:
         ]
         return NodeVerdict(feasible, tuple(reasons))
 
+    def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        count = int(snapshot.gpus.count[row])
+        left = sorted(snapshot.gpus.left[row][:count].tolist(), reverse=True)
+        return (
+            f"its {count} GPUs have {', '.join(map(str, left[:8]))} thousandths left"
+            if left
+            else "has no GPU"
+        )
+
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         matters = _ask(pod, snapshot) is not None and device_ask(placed) is not None
         return np.array([row] if matters else [], dtype=np.int32)
