@@ -120,7 +120,7 @@ class InFlight:
                 given_up.append(binding)
                 continue
             binding.asked += 1
-            binding.unknown = binding.is_stale = False
+            binding.unknown = False
             self._due.put(binding.uid, (binding.since_s + UNCONFIRMED_S_MAX,))
             again.append(binding)
         return again, given_up

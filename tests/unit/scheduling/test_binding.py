@@ -344,6 +344,12 @@ def test_a_pod_that_asks_for_something_else_by_now_is_decided_on_anew() -> None:
     assert bind_of(world, "g-1").node_name == "n2"
 
 
+def test_a_node_that_has_shrunk_meanwhile_is_not_asked_again() -> None:
+    world = stale(cpu=2).node("n2", cpu=4).node("n1", cpu=1)
+    world.change("g-1", lambda pod: replace(pod, metadata=replace(pod.metadata, resource_version="4"))).run(5)
+    assert bind_of(world, "g-1").node_name == "n2"
+
+
 def test_a_version_that_is_never_seen_does_not_hold_a_gang_up_for_ever() -> None:
     world = stale().run(5)
     assert len([bind for bind in world.of(BindPod) if bind.key.name == "g-1"]) > 1
