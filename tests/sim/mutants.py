@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tests.sim.planted import MUTANTS
 
+from muster.base.errors import MusterError
 from muster.sim.storm.run import run_storm
 
 SEEDS = 500
@@ -41,7 +42,7 @@ def violation_of(seed: int) -> str:
     """What a checker says of this seed, "" for nothing; a product that raises is found, too."""
     try:
         return run_storm(seed).violation
-    except (AssertionError, KeyError, ValueError, IndexError) as error:
+    except (MusterError, AssertionError, KeyError, ValueError, IndexError) as error:
         return f"the product raised: {type(error).__name__} {error}"
 
 

@@ -109,7 +109,7 @@ class _StoreBehind:
 
     def __init__(self, store: Any) -> None:
         self._store = store
-        self.revision = max(store.forgotten, store.revision - 60)
+        self.revision = max(store.forgotten, store._opened_at, store.revision - 60)
 
     def list(self, row: Any) -> list[Any]:
         return list(self._store.at(row, None, self.revision).values())
