@@ -2,7 +2,7 @@
 
 Stock's condition turns True once and then says nothing of what becomes of the gang.  This one stands on a
 gang from its first bound member on.  It is written at once where its reason changes in a way that somebody
-must know of, else ten seconds after (that its minimum is bound is said by stock's), and where only numbers
+must know of, else half a minute after (that its minimum is bound is said by stock's), and where only numbers
 change every half minute at most.  In come the books and a gang; out goes a patch, or nothing where nothing
 is new.
 """
@@ -17,7 +17,7 @@ from muster.scheduling.gangs import RELEASE, Gang
 from muster.scheduling.members import Cast, EntityKey, Seen, Stage, group_entity
 from muster.scheduling.standing import Counts
 
-QUIET_S = 10.0  # by then most pods run: their start costs no second write
+QUIET_S = 30.0  # by then most pods run: their start costs no second write
 COUNT_AGAIN_S = 30.0
 
 _AT_ONCE = frozenset(

@@ -350,7 +350,7 @@ def test_a_half_bound_gang_without_room_waits_and_takes_nothing_more() -> None:
 
 
 def test_a_restart_beside_a_bound_gang_writes_nothing() -> None:
-    world = World().node("n1", cpu=4).group("g", 3).members("g", 0, 1, 2).run(10)
+    world = World().node("n1", cpu=4).group("g", 3).members("g", 0, 1, 2).run(30)
     world.forget_effects().restart().run(60)
     assert [effect for effect in world.effects if not isinstance(effect, WakeAt)] == []
 
@@ -366,7 +366,7 @@ def test_doubled_and_stale_events_change_nothing() -> None:
         .node("n1", cpu=4, version="5")
         .group("g", 2, version="8")
         .members("g", 0, 1, version="3")
-        .run(10)
+        .run(30)
     )
     world.forget_effects()
     for name in ("g-0", "g-1"):

@@ -186,7 +186,7 @@ def test_a_binding_to_a_node_that_is_gone_does_not_start_a_gang() -> None:
     world.delete_node("n2")
     for bind in world.of(BindPod):
         world.change(bind.key.name, lambda pod, node=bind.node_name: _bound(pod, node))
-    world.run(10)
+    world.run(30)
     assert world.condition("g") is None or world.condition("g").status != "True"  # type: ignore[union-attr]
     assert whole(world) == ("False", "UnderWay")
     assert words(world).startswith("3 created, 2 bound")
@@ -201,7 +201,7 @@ def test_a_member_that_its_kubelet_turned_away_is_replaced_beside_the_others() -
     assert whole(world) == ("False", "MembersLost")
     refill(world, "g", 3).run(1)
     assert world.bound == {"g-0", "g-1", "g-2"}
-    assert whole(world.run(10)) == ("True", "Bound")
+    assert whole(world.run(30)) == ("True", "Bound")
 
 
 # ── after the start ──────────────────────────────────────────────────────────────────────────────

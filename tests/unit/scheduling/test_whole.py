@@ -58,7 +58,7 @@ def test_a_loss_is_said_at_once() -> None:
 def test_a_gang_under_way_says_by_when_it_must_be_whole() -> None:
     world = gang()
     world.refused = {"g-0": (403, "no")}
-    world.run(9)
+    world.run(29)
     assert whole(world) == ("", "")
     world.run(2)
     assert whole(world) == ("False", "UnderWay")
@@ -79,7 +79,7 @@ def test_a_finished_gang_whose_pods_are_cleared_away_is_no_loss() -> None:
 
 def test_whoever_erases_it_has_it_written_again() -> None:
     world = gang().run(60)
-    world.change_group("g", conditions=()).run(10)
+    world.change_group("g", conditions=()).run(30)
     assert whole(world) == ("True", "Bound")
 
 
