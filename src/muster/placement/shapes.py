@@ -53,7 +53,10 @@ def shape_key(pod: Pod, *, metadata: bool = False, labels: frozenset[str] = froz
         facts.append(labels_read(pod, labels))
     if metadata:
         facts += [pod.metadata.labels, pod.metadata.annotations]
-    return _ENCODER.encode(facts)
+    try:
+        return _ENCODER.encode(facts)
+    except OverflowError:  # an amount beyond 64 bits
+        return repr(facts).encode()
 
 
 def _has_own_claims(pod: Pod) -> bool:

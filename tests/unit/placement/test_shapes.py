@@ -48,3 +48,8 @@ def test_of_the_labels_only_those_count_that_rules_read() -> None:
     one, two = make_pod(labels={"app": "x", "index": "1"}), make_pod(labels={"app": "x", "index": "2"})
     assert shape_key(one, labels=frozenset(("app",))) == shape_key(two, labels=frozenset(("app",)))
     assert shape_key(one, labels=frozenset(("index",))) != shape_key(two, labels=frozenset(("index",)))
+
+
+def test_an_amount_beyond_all_bounds_is_part_of_the_shape() -> None:
+    huge, larger = (make_pod("p", requests={"a": 10**40 + more}) for more in (0, 1))
+    assert shape_key(huge) != shape_key(larger)
