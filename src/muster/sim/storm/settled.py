@@ -77,7 +77,7 @@ class ConditionsAgree:
                 continue  # a gang that holds nothing any more may leave its last word
             if (placed >= needed) != (condition["status"] == "True"):
                 yield f"group {name} has {placed} of {needed} placed and {WHOLE} is {condition['status']}"
-            running = sum(phase_of(pod) in ("Running", "Succeeded") for pod in members)
+            running = sum(phase_of(pod) == "Running" for pod in members)
             said = str(condition.get("message", ""))
             if condition.get("reason") == "Running" and running and f"{running} running" not in said:
                 yield f"group {name} has {running} running and says: {said}"

@@ -69,12 +69,12 @@ def test_a_count_that_is_not_so_is_found() -> None:
     assert len(list(ConditionsAgree(stage.world).check(0.0))) == 1
 
 
-def test_those_that_have_succeeded_are_counted_among_the_running() -> None:
+def test_those_that_have_succeeded_are_not_counted_among_the_running() -> None:
     stage, _ = settled(2)
     stage.object("g-0")["status"] |= {"phase": "Succeeded", "startTime": "2099-01-01T00:00:00Z"}
     group = stage.world.ledger.groups["g"]
     whole = {"type": "muster.dev/Whole", "status": "True", "reason": "Running"}
     others = [each for each in group["status"]["conditions"] if each["type"] != whole["type"]]
-    told = {**whole, "message": "2 created, 2 bound, 2 running (1 succeeded) of 2 needed"}
+    told = {**whole, "message": "2 created, 2 bound, 1 running, 1 succeeded of 2 needed"}
     group["status"]["conditions"] = [*others, told]
     assert list(ConditionsAgree(stage.world).check(0.0)) == []
