@@ -159,6 +159,17 @@ class Starts:
             if says_scheduled(group):
                 self.started.add(uid_of(group))
 
+    def is_over(self, group: Object) -> bool:
+        """Whether nothing of the group is under way: it has started, or says so after all its bindings.
+
+        A member that vanishes in the moment in which the last one is bound is a loss after the start: nobody
+        who hears of the world by watches can tell it from one that vanishes a moment later.
+        """
+        uid = uid_of(group)
+        needed = min_count_of(group) or 1
+        is_said = says_scheduled(group) and len(self.ever_bound.get(uid, ())) >= needed
+        return uid in self.started or is_said
+
     def _look(self, group: Object) -> None:
         uid, members = uid_of(group), self._ledger.members_of(name_of(group))
         needed = min_count_of(group) or 1
@@ -269,7 +280,7 @@ class NotHeldIdle:
         if group is None or min_count_of(group) is None:
             return
         uid, members = uid_of(group), [pod for pod in self._world.ledger.members_of(name) if holds(pod)]
-        if members and uid not in self._starts.started and not is_exempt(group, members):
+        if members and not self._starts.is_over(group) and not is_exempt(group, members):
             self._under_way[uid] = name
         else:
             self._under_way.pop(uid, None)

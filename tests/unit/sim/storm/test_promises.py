@@ -9,6 +9,7 @@ from tests.unit.sim.storm.stage import Stage
 
 from muster.apiserver.exchange import Request
 from muster.assembly.requests import JSON
+from muster.controllers.objects import uid_of
 from muster.sim.loop import Checker, Violation
 from muster.sim.storm.promises import (
     GRACE_S,
@@ -129,6 +130,17 @@ def test_a_gang_that_is_half_held_for_too_long_is_found(stage: Stage) -> None:
     now_s = stage.world.now_s()
     assert list(checker.check(now_s + 300.0 + GRACE_S - 1.0)) == []
     assert "gang g holds 1 of 2" in next(iter(checker.check(now_s + 300.0 + GRACE_S + 1.0)))
+
+
+def test_a_member_that_vanishes_as_the_last_is_bound_is_a_loss_after_the_start(stage: Stage) -> None:
+    starts = Starts(stage.world.ledger)
+    group = stage.world.ledger.groups["g"]
+    starts.ever_bound[uid_of(group)] = {"gone", "here"}
+    assert not starts.is_over(group)
+    said = {"type": "PodGroupInitiallyScheduled", "status": "True"}
+    assert starts.is_over({**group, "status": {"conditions": [said]}})
+    starts.ever_bound[uid_of(group)] = {"here"}
+    assert not starts.is_over({**group, "status": {"conditions": [said]}})
 
 
 def test_a_gang_of_bare_pods_is_exempt(stage: Stage) -> None:
