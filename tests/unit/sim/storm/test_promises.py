@@ -134,6 +134,7 @@ def test_a_gang_that_is_half_held_for_too_long_is_found(stage: Stage) -> None:
 
 def test_a_member_that_vanishes_as_the_last_is_bound_is_a_loss_after_the_start(stage: Stage) -> None:
     starts = Starts(stage.world.ledger)
+    stage.run(1.0)
     group = stage.world.ledger.groups["g"]
     starts.ever_bound[uid_of(group)] = {"gone", "here"}
     assert not starts.is_over(group)
