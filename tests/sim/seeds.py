@@ -11,6 +11,7 @@ STORM_FAILED_ONCE: dict[int, str] = {
     4: "an eviction looked needless, for the room kept for a refused member was not counted",
     38: "an older status write landed late, and PodGroupInitiallyScheduled was not True any more",
     21: "an eviction without a placement, by an early state of preemption",
+    113: "a leader whose clock was an hour ahead took victims that were leaving for stuck ones",
     55: "a process that had seen what a restored backup takes back placed pods on it",
 }
 

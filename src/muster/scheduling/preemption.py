@@ -49,11 +49,12 @@ from muster.scheduling.review import priority_of
 from muster.scheduling.searches import Question
 from muster.scheduling.seating import try_other_orders
 from muster.scheduling.transaction import release_torn
-from muster.scheduling.units import Victim, is_overdue
+from muster.scheduling.units import OVERDUE_S, Victim, is_overdue
 
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTED = "PreemptionByScheduler"
 DOMAINS_MAX = 64
+GRACE_S = 30.0  # of a pod that says nothing
 
 # Results as stock names them in its metrics.
 _RESULTS = {
@@ -339,7 +340,7 @@ def _domains(cast: Cast, runner: Runner, snapshot: Snapshot) -> tuple[Int32, ...
 def _is_draining(books: Books, entity: EntityKey, waiting: list[Member], priority: int, now_s: float) -> bool:
     """Whether pods preempted for it are still leaving, by what we asked for or by what the objects say."""
     for uid, victim in books.victims.items():
-        if victim.entity == entity and _is_placed(books, victim.key, uid, now_s):
+        if victim.entity == entity and _is_placed(books, victim, uid, now_s):
             return True
     nominated = {_nominated(books, member) for member in waiting} - {""}
     snapshot = books.state.snapshot()
@@ -351,14 +352,14 @@ def _is_draining(books: Books, entity: EntityKey, waiting: list[Member], priorit
     )
 
 
-def _is_placed(books: Books, key: PodKey, uid: str, now_s: float) -> bool:
-    pod = books.state.pod(key)
-    return (
-        pod is not None
-        and pod.metadata.uid == uid
-        and books.state.node_of(key) is not None
-        and not is_overdue(pod, now_s)
-    )
+def _is_placed(books: Books, victim: Victim, uid: str, now_s: float) -> bool:
+    """Whether it is still there and may be counted on to go: a minute after its grace it is not."""
+    pod = books.state.pod(victim.key)
+    if pod is None or pod.metadata.uid != uid or books.state.node_of(victim.key) is None:
+        return False
+    asked, own = pod.metadata.deletion_grace_period_seconds, pod.spec.termination_grace_period_seconds
+    grace_s = next((seconds for seconds in (asked, own) if seconds is not None), GRACE_S)
+    return now_s <= victim.asked_s + grace_s + OVERDUE_S
 
 
 def _was_preempted(pod: Pod) -> bool:
@@ -412,7 +413,7 @@ def _carry_out(
             key, uid = ObjectKey(pod.metadata.namespace, pod.metadata.name), pod.metadata.uid
             is_new = not pod.is_terminating
             if is_new or uid not in books.victims:
-                books.victims[uid] = Victim(entity, key)
+                books.victims[uid] = Victim(entity, key, now_s)
             if is_new:
                 books.told_when_done[uid] = _told(entity, cast, waiting, pod, eviction, snapshot, broken)
                 effects.append(EvictPod(key, uid, _condition(pod, message, now_s), *entity))

@@ -24,10 +24,11 @@ OVERDUE_S = 60.0  # so long after its grace a pod that will not go is not counte
 
 
 class Victim(NamedTuple):
-    """A pod that has been asked to leave, and for whom."""
+    """A pod asked to leave, for whom, and when by our own clock: the server may have another."""
 
     entity: EntityKey
     key: PodKey
+    asked_s: float = 0.0
 
 
 def is_overdue(pod: Pod, now_s: float) -> bool:

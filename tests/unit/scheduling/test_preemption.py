@@ -174,6 +174,15 @@ def test_a_victim_that_will_not_go_is_given_up_in_the_end() -> None:
     assert len(world.evicted) == 2
 
 
+def test_victims_of_a_server_whose_clock_is_an_hour_behind_are_waited_for_all_the_same() -> None:
+    world = gang(full_world(2, grace_s=30), "h", 1)
+    (victim,) = world.evicted
+    an_hour_ago = "2027-01-15T07:00:00Z"
+    world.change(victim, lambda p: replace(p, metadata=replace(p.metadata, deletion_timestamp=an_hour_ago)))
+    world.pod("other").run(80)
+    assert world.evicted == [victim]
+
+
 def test_members_of_a_group_that_has_not_been_seen_are_left_alone_while_they_are_young() -> None:
     world = World().node("n1", cpu=1)
     world.pod("v-0", group="v", node="n1", priority=10)
