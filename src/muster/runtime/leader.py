@@ -4,6 +4,7 @@ In comes an `ApiClient`; `acquire` returns when this process leads, `hold` retur
 Whoever stops in good order gives the lease back (`release`), so that the next one need not wait it out.
 """
 
+import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable
@@ -45,6 +46,7 @@ class LeaderElector:
         self._now_s = now_s
         self._rng = rng
         self._pause = pause
+        self._bid: asyncio.Task[bool] | None = None  # the last one; it may still be on the wire
 
     @property
     def leads(self) -> bool:
@@ -92,7 +94,11 @@ class LeaderElector:
             return
 
     async def release(self) -> None:
-        """Give the lease back if it is ours."""
+        """Give the lease back if it is ours, in the version that our last renewal left it in."""
+        if self._bid is not None:
+            await asyncio.wait([self._bid])
+            if self.leads and not self._bid.result():  # its answer was lost: what is there has to be read
+                await self._try()
         call = self.candidacy.resignation(self._now_s())
         if call is None:
             return
@@ -104,7 +110,15 @@ class LeaderElector:
             self.candidacy.resigned(lease, self._now_s())
 
     async def _try(self) -> bool:
-        """Acquire or renew once."""
+        """Acquire or renew once.
+
+        Goes on to its end where the caller is cancelled: what is on the wire may land, and whoever then gives
+        the lease back must know its version.
+        """
+        self._bid = asyncio.create_task(self._try_and_tell())
+        return await asyncio.shield(self._bid)
+
+    async def _try_and_tell(self) -> bool:
         try:
             return await self._try_once()
         except ApiError as error:

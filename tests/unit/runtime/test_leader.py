@@ -1,5 +1,6 @@
 """Who leads: taking, keeping, losing and giving back a lease, judged by one's own clock."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -23,6 +24,9 @@ class LeaseApi:
         self.version = 0
         self.fault: ApiError | None = None
         self.calls: list[str] = []
+        self.answers = asyncio.Event()  # while cleared, writes are done and their answers are on their way
+        self.answers.set()
+        self.loses_answers = False
 
     async def call(self, method: str, path: str, body: Any = None, *, timeout_s: float = 5.0) -> Answer:
         self.calls.append(method)
@@ -40,6 +44,10 @@ class LeaseApi:
             if body["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
                 raise Conflict("the object has been modified", code=409)
             self.store(body)
+        if method != "GET":
+            await self.answers.wait()
+            if self.loses_answers:
+                raise Unavailable("no answer in time", code=0, reason="NoAnswer")
         return Answer(200, json.dumps(self.lease).encode())
 
     def store(self, body: dict[str, Any]) -> None:
@@ -113,6 +121,51 @@ async def test_a_lease_that_was_given_back_is_taken_at_once(api: LeaseApi, clock
     assert api.spec["holderIdentity"] == ""
     await elector_of(api, clock, "b").acquire()
     assert clock.pauses == []
+
+
+async def test_who_goes_while_its_renewal_is_on_the_wire_gives_back_what_the_renewal_left(
+    api: LeaseApi, clock: ManualClock
+) -> None:
+    elector = elector_of(api, clock, "a")
+    await elector.acquire()
+    api.answers.clear()
+    holding = asyncio.create_task(elector.hold())
+    while api.version < 2:
+        await asyncio.sleep(0)
+    holding.cancel()
+    await asyncio.wait([holding])
+    releasing = asyncio.create_task(elector.release())
+    await asyncio.sleep(0)
+    api.answers.set()
+    await releasing
+    assert api.spec["holderIdentity"] == ""
+
+
+async def test_who_goes_while_it_asks_for_the_lease_gives_back_what_it_gets(
+    api: LeaseApi, clock: ManualClock
+) -> None:
+    elector = elector_of(api, clock, "a")
+    api.answers.clear()
+    acquiring = asyncio.create_task(elector.acquire())
+    while api.version < 1:
+        await asyncio.sleep(0)
+    acquiring.cancel()
+    await asyncio.wait([acquiring])
+    api.answers.set()
+    await elector.release()
+    assert api.spec["holderIdentity"] == ""
+
+
+async def test_a_lease_whose_last_renewal_was_not_answered_is_given_back(
+    api: LeaseApi, clock: ManualClock
+) -> None:
+    elector = elector_of(api, clock, "a")
+    await elector.acquire()
+    api.loses_answers = True
+    assert not await elector._try()
+    api.loses_answers = False
+    await elector.release()
+    assert api.spec["holderIdentity"] == ""
 
 
 async def test_another_clock_far_off_does_not_make_a_lease_look_stale(
