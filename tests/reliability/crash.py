@@ -1,6 +1,6 @@
 """`muster run` behind a proxy that does to its requests what networks do, and kills it at each of them.
 
-    python -m tests.reliability crash [--full]
+    python -m tests.reliability crash [--full] [--results FILE]
 
 A gang of twenty pods is bound, and at one of its requests something happens: the request or its answer is
 lost, late, doubled or refused; or `muster run` is killed before the server saw the request, or after it did
@@ -15,10 +15,12 @@ import json
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from tests.reliability.proxy import Fault, FaultProxy, Rule
+from tests.reliability.record import Record, add_options
 from tests.reliability.stage import Late, Scheduler, Stage, open_stage, trust_of, until
 
 NODES, CORES, GANG_SIZE = 5, 8, 20
@@ -79,6 +81,14 @@ def points_of(turns: tuple[int, ...], deletions: tuple[int, ...]) -> Iterator[Po
         yield from (Point(what, turn, is_death=True, at_release=True) for what in DEATHS)
 
 
+class Outcome(NamedTuple):
+    """How a gang ended (whole, released, unfinished), how long it held a part, and what was broken."""
+
+    end: str
+    held_s: float
+    broken: list[str]
+
+
 class Bench:
     """A stage, the proxy, and the scheduler behind it; a fresh one for each that was killed."""
 
@@ -86,11 +96,9 @@ class Bench:
         self._stage = stage
         self._proxy = proxy
         self.scheduler = Scheduler(stage, "muster", server=proxy.address, elects_leader=False)
-        self.longest_half_s = 0.0
-        self.outcomes = {"whole": 0, "released": 0, "unfinished": 0}
 
-    async def play(self, name: str, point: Point) -> list[str]:
-        """Let it happen to a new gang, wait for the end of it, and give what is broken."""
+    async def play(self, name: str, point: Point) -> Outcome:
+        """Let it happen to a new gang and wait for the end of it."""
         stage, ledger = self._stage, self._stage.ledger
         told = len(ledger.broken)
         if not self.scheduler.is_running:
@@ -108,11 +116,12 @@ class Bench:
         except Late as error:
             broken.append(str(error))
         self._proxy.rules.clear()
-        broken += ledger.broken[told:] + self._judge(name, point)
+        broken += ledger.broken[told:]
+        outcome = self._judge(name, point, broken)
         await stage.delete_gang(name)
         await stage.delete_fillers()
         await until(lambda: ledger.there(name) == 0, "every pod is gone")
-        return broken
+        return outcome
 
     def _arm(self, name: str, point: Point) -> Rule:
         """Set the rules; the one that is given is hit when the thing happens."""
@@ -168,56 +177,60 @@ class Bench:
         """Whether it held a part and holds nothing now; those that were never bound may wait on."""
         return name in self._stage.ledger.half_s and self._stage.ledger.bound(name) == 0
 
-    def _judge(self, name: str, point: Point) -> list[str]:
+    def _judge(self, name: str, point: Point, seen: list[str]) -> Outcome:
         ledger = self._stage.ledger
         is_whole = ledger.was_whole(name) and ledger.bound(name) == GANG_SIZE
-        outcome = "whole" if is_whole else "released" if self._is_empty(name) else "unfinished"
-        self.outcomes[outcome] += 1
+        end = "whole" if is_whole else "released" if self._is_empty(name) else "unfinished"
         held_s = ledger.half_s.get(name, 0.0)
-        self.longest_half_s = max(self.longest_half_s, held_s)
-        broken = []
+        broken = list(seen)
         if 0 < ledger.bound(name) < GANG_SIZE:
             broken.append(f"it holds {ledger.bound(name)} of {GANG_SIZE}")
         if held_s > BIND_TIMEOUT_S + SLACK_S:
             broken.append(f"it held a part for {held_s:.0f} s")
-        if outcome != (wanted := "released" if point.is_full or point.at_release else "whole"):
-            broken.append(f"it should have ended {wanted} and is {outcome}")
+        if end != (wanted := "released" if point.is_full or point.at_release else "whole"):
+            broken.append(f"it should have ended {wanted} and is {end}")
         accepted = self._proxy.accepted
         twice = [path for (_, path), count in accepted.items() if f"/{name}-" in path and count > 1]
-        return broken + [f"accepted twice: {path}" for path in twice if path.endswith("/binding")]
+        broken += [f"accepted twice: {path}" for path in twice if path.endswith("/binding")]
+        return Outcome(end, held_s, broken)
 
 
-async def play(points: list[Point]) -> int:
-    """Play them all; 1 if something was broken."""
-    broken: list[str] = []
+async def play(points: list[Point], record: Record) -> int:
+    """Play those that are not in the record yet; 1 if something was broken."""
+    left = [point for point in points if not record.has(str(point))]
+    stopped = ""
     async with open_stage(nodes=NODES, cores=CORES) as stage:
         token, tls = stage.plane.token, trust_of(stage.plane)
         async with FaultProxy(stage.plane.url, token=token, tls=tls) as proxy:
             bench = Bench(stage, proxy)
             try:
-                for number, point in enumerate(points):
+                for number, point in enumerate(left):
                     began_s = time.monotonic()
-                    found = await bench.play(f"g{number:03}", point)
+                    end, held_s, broken = await bench.play(f"g{number:03}", point)
                     took_s = time.monotonic() - began_s
-                    print(f"{point}: {took_s:.1f} s {'; '.join(found) or 'good'}", flush=True)
-                    broken += [f"{point}: {what}" for what in found]
+                    print(f"{point}: {took_s:.1f} s {'; '.join(broken) or 'good'}", flush=True)
+                    record.add(str(point), broken, end=end, held_s=round(held_s, 1))
             except Late as error:
-                broken.append(str(error))
+                stopped = str(error)
             finally:
                 await bench.scheduler.stop()
-        if broken:
+        if record.broken or stopped:
             print(bench.scheduler.log.read_text()[-6000:])
-    for line in broken:
+    all_broken = record.broken + ([stopped] if stopped else [])
+    for line in all_broken:
         print(f"BROKEN: {line}")
-    figures = {**bench.outcomes, "longest_half_s": round(bench.longest_half_s, 1)}
-    print(json.dumps({"points": len(points), "broken": len(broken), **figures}))
-    return 1 if broken else 0
+    ends = Counter(item["end"] for item in record.items)
+    longest_s = max((item["held_s"] for item in record.items), default=0.0)
+    figures = {"points": len(record.items), "broken": len(all_broken), **ends, "longest_half_s": longest_s}
+    print(json.dumps(figures))
+    return 1 if all_broken else 0
 
 
 def main(words: list[str]) -> int:
     """Read the options and play."""
     reader = argparse.ArgumentParser(prog="scripts/reliability crash")
     reader.add_argument("--full", action="store_true", help="at each binding and deletion, not only at some")
+    add_options(reader)
     asked = reader.parse_args(words)
     turns, deletions = (FULL_TURNS, FULL_DELETIONS) if asked.full else (QUICK_TURNS, QUICK_DELETIONS)
-    return asyncio.run(play(list(points_of(turns, deletions))))
+    return asyncio.run(play(list(points_of(turns, deletions)), Record(asked.results)))

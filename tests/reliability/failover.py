@@ -1,6 +1,6 @@
 """Two `muster run` under one lease and a stream of gangs, and the leader is taken away, round after round.
 
-    python -m tests.reliability failover [--rounds N] [--full]
+    python -m tests.reliability failover [--rounds N] [--full] [--results FILE]
 
 By turns the leader is killed (SIGKILL), terminated (SIGTERM), or paused for longer than the lease (SIGSTOP,
 later SIGCONT).  A round is good when no node has more than its own, no pod was bound twice, every gang became
@@ -19,6 +19,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tests.reliability.record import Record, add_options
 from tests.reliability.stage import Late, Scheduler, Stage, open_stage, until
 
 NODES, CORES, GANG_SIZE = 10, 8, 4
@@ -163,35 +164,51 @@ async def _binds_more(stage: Stage) -> None:
     await until(lambda: len(binds_s) >= wanted, f"{BINDS_AFTER} more pods are bound")
 
 
-async def play(rounds: int) -> int:
-    """Play so many rounds; 1 if something was broken."""
-    silences_s: dict[str, list[float]] = defaultdict(list)
-    broken: list[str] = []
+async def play(rounds: int, record: Record) -> int:
+    """Play those of so many rounds that are not in the record yet; 1 if something was broken."""
+    hows = [f"round {number}, {how}" for number, how in zip(range(1, rounds + 1), itertools.cycle(GOALS_S))]
+    stopped = ""
     async with open_stage(nodes=NODES, cores=CORES) as stage:
         pair, stream = Pair(stage), Stream(stage)
         try:
-            for number, how in zip(range(1, rounds + 1), itertools.cycle(GOALS_S)):
-                played = await play_round(stage, pair, stream, how)
-                silences_s[how].append(played.silence_s)
-                broken += [f"round {number}, {how}: {what}" for what in played.broken]
-                print(f"round {number}: leader {how}, {played.silence_s:.1f} s without a binding", flush=True)
+            for name in hows:
+                if record.has(name):
+                    continue
+                made = stream.made
+                played = await play_round(stage, pair, stream, name.split(", ")[1])
+                record.add(
+                    name,
+                    played.broken,
+                    how=played.how,
+                    gap_s=round(played.silence_s, 1),
+                    gangs=stream.made - made,
+                )
+                print(f"{name}: {played.silence_s:.1f} s without a binding", flush=True)
         except Late as error:
-            broken.append(str(error))
+            stopped = str(error)
         finally:
             await pair.stop()
-        if broken:
+        if record.broken or stopped:
             for log in sorted(stage.folder.glob("*.log")):
                 print(f"── {log.name}\n{log.read_text()[-4000:]}")
+    return _tell(record, stopped, rounds)
+
+
+def _tell(record: Record, stopped: str, rounds: int) -> int:
+    broken = record.broken + ([stopped] if stopped else [])
     for line in broken:
         print(f"BROKEN: {line}")
-    longest_s = {
-        how: {"max": round(max(all_s), 1), "goal": GOALS_S[how]} for how, all_s in silences_s.items()
+    gaps_s: dict[str, list[float]] = defaultdict(list)
+    for item in record.items:
+        gaps_s[item["how"]].append(item["gap_s"])
+    figures = {
+        "rounds": len(record.items),
+        "gangs": sum(item["gangs"] for item in record.items),
+        "broken": len(broken),
+        "gap_s": {how: {"max": max(all_s), "goal": GOALS_S[how]} for how, all_s in gaps_s.items()},
     }
-    played_rounds = sum(map(len, silences_s.values()))
-    print(
-        json.dumps({"rounds": played_rounds, "gangs": stream.made, "broken": len(broken), "gap_s": longest_s})
-    )
-    return 1 if broken or played_rounds < rounds else 0
+    print(json.dumps(figures))
+    return 1 if broken or len(record.items) < rounds else 0
 
 
 def main(words: list[str]) -> int:
@@ -199,5 +216,6 @@ def main(words: list[str]) -> int:
     reader = argparse.ArgumentParser(prog="scripts/reliability failover")
     reader.add_argument("--rounds", type=int, default=QUICK_ROUNDS, help=f"how many (default {QUICK_ROUNDS})")
     reader.add_argument("--full", action="store_true", help=f"{FULL_ROUNDS} rounds")
+    add_options(reader)
     asked = reader.parse_args(words)
-    return asyncio.run(play(FULL_ROUNDS if asked.full else asked.rounds))
+    return asyncio.run(play(FULL_ROUNDS if asked.full else asked.rounds, Record(asked.results)))
