@@ -65,6 +65,7 @@ class Candidacy:
         self.begins_s = math.inf
         self._seen: Lease | None = None
         self._seen_s = -math.inf
+        self._duration_s = LEASE_S
         self._wait_s: float | None = None  # before a leader that is new begins; None: it is not new
 
     @property
@@ -76,6 +77,11 @@ class Candidacy:
     def holder(self) -> str:
         """Who holds the lease, as last seen."""
         return (self._seen.spec.holder_identity if self._seen else None) or ""
+
+    @property
+    def free_s(self) -> float:
+        """When the lease as last seen runs out, unless it is renewed; -inf: it was not seen yet."""
+        return self._seen_s + self._duration_s
 
     def left_s(self, now_s: float) -> float:
         """How long the lease may still go without a renewal."""
@@ -93,6 +99,13 @@ class Candidacy:
         """The request that reads the lease."""
         return Call("GET", path_of(LEASES, self.namespace, self.name), JSON, {})
 
+    def look(self, lease: Lease, now_s: float) -> None:
+        """Note the lease as just read: who does so from the start need not wait it out later."""
+        if self._seen is None or lease.spec != self._seen.spec:
+            self._seen_s = now_s
+        self._seen = lease
+        self._duration_s = float(lease.spec.lease_duration_seconds or LEASE_S)
+
     def bid(self, lease: Lease | None, now_s: float) -> Call | None:
         """Given the lease as just read (None: there is none), the write that acquires or renews it.
 
@@ -103,14 +116,11 @@ class Candidacy:
         if lease is None:
             self._wait_s = LEASE_S if known else 0.0  # a lease that vanished was not given back
             return self._creation(now_s)
-        if self._seen is None or lease.spec != self._seen.spec:
-            self._seen_s = now_s
-        self._seen = lease
+        self.look(lease, now_s)
         holder = lease.spec.holder_identity
-        duration_s = float(lease.spec.lease_duration_seconds or LEASE_S)
         if holder and holder != self.identity:
             self.had_other = True
-            if self._seen_s + duration_s > now_s:
+            if self.free_s > now_s:
                 self._check_led_under(lease, holder)
                 return None
         now = micro_time(now_s)

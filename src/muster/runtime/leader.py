@@ -79,8 +79,26 @@ class LeaderElector:
             if self.holder != told:
                 told = self.holder
                 log.info("lease %s/%s is held by %s; standing by", self.namespace, self.name, told)
-            await self._pause(ACQUIRE_RETRY_S * (1.0 + JITTER * float(self._rng.random())))
+            await self._pause(self._retry_s())
         log.info("lease %s/%s acquired", self.namespace, self.name)
+
+    async def stand_by(self) -> None:
+        """Look at the lease until cancelled, so that one that has run out by then is not waited for again."""
+        while True:
+            try:
+                lease = await self._read()
+            except ApiError as error:
+                log.info("lease %s/%s: %s", self.namespace, self.name, error)
+            else:
+                if lease is not None:
+                    self.candidacy.look(lease, self._now_s())
+            await self._pause(self._retry_s())
+
+    def _retry_s(self) -> float:
+        """How long to wait before the next look: no longer than until the lease runs out."""
+        retry_s = ACQUIRE_RETRY_S * (1.0 + JITTER * float(self._rng.random()))
+        left_s = self.candidacy.free_s - self._now_s()
+        return min(retry_s, left_s) if left_s > 0.0 else retry_s
 
     async def hold(self) -> None:
         """Renew until that fails for too long, or another took over; then return."""

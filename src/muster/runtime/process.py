@@ -293,7 +293,9 @@ class SchedulerProcess:
             self._start_leading()
             return
         async with asyncio.TaskGroup() as group:
-            for elector in self._electors:
+            looking = [group.create_task(elector.stand_by()) for elector in self._electors]
+            for elector, look in zip(self._electors, looking, strict=True):
+                look.cancel()
                 try:
                     await elector.acquire()
                 except ConfigError as error:

@@ -230,6 +230,50 @@ async def test_who_takes_over_an_expired_lease_knows_until_when_writes_of_the_ot
     assert began_s + LEASE_S + 5.0 <= second.candidacy.begins_s <= began_s + LEASE_S + 6.2
 
 
+async def test_who_stands_by_takes_the_lease_in_the_moment_in_which_it_runs_out(
+    api: LeaseApi, clock: ManualClock
+) -> None:
+    await elector_of(api, clock, "a").acquire()
+    began_s = clock.value_s
+    await elector_of(api, clock, "b").acquire()
+    assert clock.value_s == began_s + LEASE_S
+
+
+async def test_who_has_looked_at_a_lease_all_the_while_does_not_wait_it_out_again(
+    api: LeaseApi, clock: ManualClock
+) -> None:
+    await elector_of(api, clock, "a").acquire()
+    began_s = clock.value_s
+    second = elector_of(api, clock, "b")
+
+    async def pause(seconds: float) -> None:
+        await clock.pause(seconds)
+        if clock.value_s >= began_s + LEASE_S:
+            raise TimeoutError
+
+    second._pause = pause
+    with pytest.raises(TimeoutError):
+        await second.stand_by()
+    assert await second._try()
+
+
+async def test_who_stands_by_takes_nothing(api: LeaseApi, clock: ManualClock) -> None:
+    elector = elector_of(api, clock, "a")
+    looks = 0
+
+    async def pause(seconds: float) -> None:
+        nonlocal looks
+        looks += 1
+        api.fault = Unavailable("down", code=503) if looks == 1 else None
+        if looks == 3:
+            raise TimeoutError
+
+    elector._pause = pause
+    with pytest.raises(TimeoutError):
+        await elector.stand_by()
+    assert api.calls == ["GET"] * 3
+
+
 async def test_after_a_lease_that_was_given_back_nothing_need_be_waited_for(
     api: LeaseApi, clock: ManualClock
 ) -> None:

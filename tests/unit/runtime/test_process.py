@@ -34,6 +34,7 @@ class FakeCluster:
         self.objects: dict[str, dict[str, dict[str, Any]]] = {kind.path: {} for kind in KINDS}
         self.watchers: dict[str, list[asyncio.Queue[bytes]]] = defaultdict(list)
         self.leases: dict[str, dict[str, Any]] = {}
+        self.leases_read: set[str] = set()
         self.unserved: set[str] = set()
         self.forbidden: set[str] = set()
         self.version = 100
@@ -90,7 +91,11 @@ class FakeCluster:
 
     async def _lease(self, request: web.BaseRequest) -> web.Response:
         if request.method == "GET":
-            lease = self.leases.get(request.path.removeprefix(LEASE + "/"))
+            name = request.path.removeprefix(LEASE + "/")
+            async with self.changed:
+                self.leases_read.add(name)
+                self.changed.notify_all()
+            lease = self.leases.get(name)
             return web.json_response(lease) if lease else status(404, "NotFound", "no lease")
         body = await request.json()
         self.version += 1
@@ -167,6 +172,18 @@ async def test_the_lease_is_taken_and_given_back(cluster: FakeCluster) -> None:
         await cluster.wait_for(cluster.add_gang(1))
         assert cluster.leases["muster"]["spec"]["holderIdentity"]
     assert cluster.leases["muster"]["spec"]["holderIdentity"] == ""
+
+
+async def test_who_stands_by_for_the_first_of_its_leases_looks_at_the_others_too(
+    cluster: FakeCluster,
+) -> None:
+    held = {"holderIdentity": "another", "leaseDurationSeconds": 15}
+    cluster.leases = {
+        name: {"metadata": {"name": name, "resourceVersion": "1"}, "spec": held}
+        for name in ("first", "muster")
+    }
+    async with cluster.running(lease_name="first"), cluster.changed:
+        await cluster.changed.wait_for(lambda: cluster.leases_read == {"first", "muster"})
 
 
 async def test_without_election_no_lease_is_touched(cluster: FakeCluster) -> None:
