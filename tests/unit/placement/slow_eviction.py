@@ -3,7 +3,7 @@
 The oracle of `test_eviction.py` and `test_reprieve.py`: what is fast must be no worse than this.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, islice
 
 import numpy as np
@@ -15,7 +15,6 @@ from muster.cluster.snapshot import Snapshot
 from muster.placement.eviction import Eviction, Trial
 from muster.placement.reprieve import remove_unit, return_unit
 from muster.placement.scoring import best_first
-from muster.placement.shapes import ShapeKey, shape_key
 from muster.placement.victims import Cost, Judge, Seats, Unit, cost_of
 
 TRIES_MAX = 256
@@ -68,7 +67,6 @@ class _Search:
         self._units = tuple(sorted(units, key=lambda unit: unit.importance))
         work = max(1, trial.members) * max(1, int(snapshot.live.sum()))
         self._tries_left = min(TRIES_MAX, max(TRIES_MIN, _WORK_MAX // work))
-        self._reach: Reach = {}
         self._wanted = 0
         self._best: Eviction | None = None
 
@@ -101,7 +99,7 @@ class _Search:
 
     def _consider(self, seats: Seats, units: Sequence[Unit], ground: Snapshot) -> None:
         """Find who must go for these seats, and keep it if that is cheaper."""
-        victims = find_needed(units, seats, ground, self._budgets, self._judge, self._reach)
+        victims = find_needed(units, seats, ground, self._budgets, self._judge)
         cost = cost_of(victims, self._budgets)
         if self._best is None or cost < self._best.cost:
             self._best = Eviction(seats, victims, cost)
@@ -327,17 +325,12 @@ def split_by_budgets(
     return tuple(reversed(protected)), tuple(reversed(unprotected))
 
 
-Reach = dict[tuple[int, ShapeKey], frozenset[int] | None]
-"""Rows a unit (by id) can matter to for pods of a shape, None: all; kept over one search."""
-
-
 def find_needed(
     units: Sequence[Unit],
     seats: Seats,
     ground: Snapshot,
     budgets: Sequence[Budget],
     judge: Judge,
-    reach: Reach | None = None,
 ) -> tuple[Unit, ...]:
     """Who of these cannot stay, when the preemptor takes these seats (KEP-5710, reprieve).
 
@@ -347,76 +340,29 @@ def find_needed(
     """
     leaving = tuple(unit for unit in units if unit.is_leaving)
     protected, unprotected = split_by_budgets([unit for unit in units if not unit.is_leaving], budgets)
-    beside = _Beside(seats, ground.fork(), judge, {} if reach is None else reach)
+    beside = _Beside(seats, ground.fork(), judge)
     return leaving + tuple(unit for unit in (*protected, *unprotected) if not beside.let_back(unit))
 
 
 class _Beside:
-    """Seats that are taken, and units let back one by one as long as every seat holds."""
+    """Seats that are taken, and units let back one by one: every seat is asked each time."""
 
-    def __init__(self, seats: Seats, ground: Snapshot, judge: Judge, reach: Reach) -> None:
-        self._seats = seats
-        self._ground = ground
-        self._judge = judge
-        self._reach = reach
-        self._empty = ground.fork()  # with the seats on it nobody would be the first whom a seat may need
-        self._seats_of_shape: dict[ShapeKey, dict[int, list[int]]] = {}  # by row
-        labels = judge.labels_read(ground.label_keys_read)
-        for index, (pod, row) in enumerate(seats):
-            shape = shape_key(pod, metadata=judge.reads_metadata, labels=labels)
-            self._seats_of_shape.setdefault(shape, {}).setdefault(row, []).append(index)
-            ground.place(pod, row)
+    def __init__(self, seats: Seats, ground: Snapshot, judge: Judge) -> None:
+        self._seats, self._ground, self._judge = seats, ground, judge
 
     def let_back(self, unit: Unit) -> bool:
         """Let the unit back, whole; False, and nothing changed, where a seat would not hold."""
-        touched = self._touched(unit)
-        if not touched:
-            return True
         return_unit(self._ground, unit)
-        if self._holds(touched):
+        if self._holds():
             return True
         remove_unit(self._ground, unit)
         return False
 
-    def _touched(self, unit: Unit) -> set[int]:
-        """Which seats the return of the unit can matter to."""
-        touched: set[int] = set()
-        for shape, by_row in self._seats_of_shape.items():
-            rows = self._rows_reached(unit, shape, by_row)
-            for row in by_row if rows is None else by_row.keys() & rows:
-                touched.update(by_row[row])
-        return touched
-
-    def _rows_reached(
-        self, unit: Unit, shape: ShapeKey, by_row: Mapping[int, Sequence[int]]
-    ) -> frozenset[int] | None:
-        key = (id(unit), shape)
-        if key not in self._reach:
-            pod = self._seats[next(iter(by_row.values()))[0]][0]
-            self._reach[key] = _rows_of(self._judge, unit, pod, self._empty)
-        return self._reach[key]
-
-    def _holds(self, touched: set[int]) -> bool:
-        """Whether these seats still hold, asked in the order in which they were taken."""
+    def _holds(self) -> bool:
+        """Whether the seats still hold, asked in the order in which they were taken."""
         fork = self._ground.fork()
-        for index in touched:
-            fork.remove(*self._seats[index])
-        for index in sorted(touched):
-            pod, row = self._seats[index]
+        for pod, row in self._seats:
             if not self._judge.filter(pod, fork, np.array([row], dtype=np.int32)).feasible[0]:
                 return False
             fork.place(pod, row)
         return True
-
-
-def _rows_of(judge: Judge, unit: Unit, pod: Pod, ground: Snapshot) -> frozenset[int] | None:
-    """Rows on which the unit's return may change what is said of `pod`; None: all."""
-    rows: set[int] = set()
-    for back, row in unit.pods:
-        if row < 0:
-            continue
-        changed = judge.rows_changed(back, row, pod, ground)
-        if changed is None:
-            return None
-        rows.update((row, *changed.tolist()))
-    return frozenset(rows)
