@@ -1,0 +1,1 @@
+"""What Muster depends on: pinned with hashes, and checked for known vulnerabilities."""
