@@ -25,8 +25,6 @@ _ABSENT = -1
 _SLOTS_INITIAL = 256
 _BLOAT = 4  # a table with so many times more values than pods is filled anew
 
-RowPods = tuple[int, tuple[Pod, ...], tuple[Pod, ...]]  # row, pods before, pods now
-
 
 class PodColumns:
     """Placed pods at one moment.
@@ -100,7 +98,8 @@ class PodTable:
     def __init__(self) -> None:
         self.active = False
         self.wanted: set[str] = set()  # label keys that some rule has read
-        self._source: Sequence[tuple[Pod, ...]] = ()
+        self._source: Sequence[tuple[Pod, ...]] = ()  # what it holds; nothing while it is not in use
+        self._moment = 0  # of the last snapshot
         self._clear()
 
     def _clear(self) -> None:
@@ -122,13 +121,14 @@ class PodTable:
         """Fill the table anew; from now on it follows."""
         self._clear()
         self.active = True
+        self._source = pods_by_row
         for row, pods in enumerate(pods_by_row):
             for pod in pods:
                 self._add(pod, row)
 
-    def columns_of(self, pods_by_row: Sequence[tuple[Pod, ...]]) -> PodColumns:
-        """The columns of these pods: the table's own if it holds them or is not in use yet, else others."""
-        if pods_by_row is self._source:
+    def columns_of(self, pods_by_row: Sequence[tuple[Pod, ...]], moment: int) -> PodColumns:
+        """The columns of the pods of that moment: the table's own if it is the last one, else others."""
+        if moment == self._moment:
             if not self.active:
                 self.load(pods_by_row)
             return self.freeze()
@@ -136,21 +136,23 @@ class PodTable:
         apart.load(pods_by_row)
         return apart.freeze()
 
-    def follow(self, changed: Iterable[RowPods], pods_by_row: Sequence[tuple[Pod, ...]]) -> None:
-        """Take over rows whose pods changed; `pods_by_row` is what all of them are now."""
-        self._source = pods_by_row
-        rows = list(changed)
-        if not self.active or not rows:
+    def follow(self, rows: Iterable[int], pods_by_row: Sequence[tuple[Pod, ...]], moment: int) -> None:
+        """Take over rows whose pods may have changed; `pods_by_row` are all of this moment."""
+        self._moment = moment
+        changed = sorted(rows) if self.active else []
+        if not changed:
             return
         self._frozen = None
-        for _, before, now in rows:
-            kept = {id(pod) for pod in now}
-            for pod in before:
+        source, self._source = self._source, pods_by_row
+        before = {row: source[row] if row < len(source) else () for row in changed}
+        for row in changed:
+            kept = {id(pod) for pod in pods_by_row[row]}
+            for pod in before[row]:
                 if id(pod) not in kept:
                     self._remove(pod)
-        for row, before, now in rows:
-            known = {id(pod) for pod in before}
-            for pod in now:
+        for row in changed:
+            known = {id(pod) for pod in before[row]}
+            for pod in pods_by_row[row]:
                 if id(pod) not in known:
                     self._add(pod, row)
         if self._is_bloated():

@@ -6,7 +6,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from muster.api.core import Pod
-from muster.cluster.pod_table import RowPods
 from muster.cluster.requests import HostPort
 
 PortsByRow = Mapping[int, tuple[HostPort, ...]]
@@ -23,18 +22,17 @@ class PodsByRow:
         self._pods: list[tuple[Pod, ...]] = []
         self._ports: dict[int, tuple[HostPort, ...]] = {}
         self._is_shared = False  # whether a snapshot holds this very dictionary of ports
-        self._before: dict[int, tuple[Pod, ...]] = {}  # lists at the last snapshot, of rows changed since
 
     def add(self, row: int, pod: Pod, ports: tuple[HostPort, ...]) -> None:
         """The pod is on the row now."""
-        there = self._touch(row)
-        self._pods[row] = (*there, pod)
+        self._reach(row)
+        self._pods[row] = (*self._pods[row], pod)
         if ports:
             self._own_ports()[row] = self._ports.get(row, ()) + ports
 
     def remove(self, row: int, pod: Pod) -> None:
         """This very object is not on the row any more; its ports are `take_ports`' to settle."""
-        self._pods[row] = tuple(other for other in self._touch(row) if other is not pod)
+        self._pods[row] = tuple(other for other in self._pods[row] if other is not pod)
 
     def take_ports(self, row: int, ports: Iterable[HostPort]) -> None:
         """These host ports, and no others, are taken on the row."""
@@ -44,24 +42,16 @@ class PodsByRow:
 
     def reset(self, row: int, pods: tuple[Pod, ...], ports: tuple[HostPort, ...]) -> None:
         """These pods, and no others, are on the row."""
-        self._touch(row)
+        self._reach(row)
         self._pods[row] = pods
         if ports or row in self._ports:
             self.take_ports(row, ports)
 
-    def freeze(self, count: int) -> tuple[list[RowPods], Sequence[tuple[Pod, ...]], PortsByRow]:
-        """What changed since the last time, in order of rows, and all as it is now.  Shapes: [count]."""
+    def freeze(self, count: int) -> tuple[Sequence[tuple[Pod, ...]], PortsByRow]:
+        """All as it is now.  Shapes: [count]."""
         self._reach(count - 1)
-        changed = [(row, before, self._pods[row]) for row, before in sorted(self._before.items())]
-        self._before = {}
         self._is_shared = True
-        return changed, tuple(self._pods), self._ports
-
-    def _touch(self, row: int) -> tuple[Pod, ...]:
-        self._reach(row)
-        there = self._pods[row]
-        self._before.setdefault(row, there)
-        return there
+        return tuple(self._pods), self._ports
 
     def _reach(self, row: int) -> None:
         if row >= len(self._pods):

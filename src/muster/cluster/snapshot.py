@@ -221,7 +221,7 @@ class Snapshot:
         """The pods of the frozen original as columns; filled when first asked for."""
         origin = self._origin or self
         if origin._pod_columns is None:
-            origin._pod_columns = origin._pods.table.columns_of(origin._pods.by_row)
+            origin._pod_columns = origin._pods.table.columns_of(origin._pods.by_row, origin.history.moment)
         return origin._pod_columns
 
     @property

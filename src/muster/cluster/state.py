@@ -60,7 +60,7 @@ class ClusterState:
         self._placed: dict[str, dict[PodKey, _Record]] = {}  # by node name, whether the node is known or not
         self._gone_pods: dict[str, None] = {}
         self._gone_nodes: dict[str, int] = {}
-        self._dirty_rows: set[int] = set()
+        self._changed_rows: set[int] = set()
         self._columns: NodeColumns | None = None
         self._labels: NodeLabels | None = None
         self._taints: NodeTaints | None = None
@@ -91,7 +91,7 @@ class ClusterState:
             return NodeChange(None, node, stale=True)
         self._widen_for(node)
         row = self.table.put(node)
-        self._dirty_rows.add(row)
+        self._change(row)
         if old is None:
             self._recount(row)
         change = NodeChange(
@@ -120,7 +120,7 @@ class ClusterState:
         if node.metadata.uid and version is not None:
             _remember(self._gone_nodes, node.metadata.uid, version)
         row = self.table.drop(name)
-        self._dirty_rows.add(row)
+        self._change(row)
         self._by_row.reset(row, (), ())
         self._columns = None
         self._labels = self._taints = self._images = None
@@ -280,18 +280,19 @@ class ClusterState:
         """The state now, frozen: the same object until something changes; only changed rows are rebuilt."""
         is_fresh = (
             self._frozen is not None
+            and self._columns is not None
             and self._frozen.volumes is self.volumes.freeze()
             and self._frozen.devices is self.devices.freeze()
         )
-        if self._frozen is not None and is_fresh and not self._dirty_rows and self._columns is not None:
+        if self._frozen is not None and is_fresh:
             return self._frozen
         count = len(self.table)
         if self._columns is None:
             self._columns = self._build_columns()
         if self._gpus.wanted:
             self._keep_gpus()
-        self._history = self._history.go_on(count, self._dirty_rows)
-        for row in self._dirty_rows if self._gpus.active else ():
+        self._history = self._history.go_on(count, self._changed_rows)
+        for row in self._changed_rows if self._gpus.active else ():
             held = ((record.pod, record.devices) for record in self._records_on(row))
             self._gpus.put(row, self._device_count(row), held)
         self._frozen = Snapshot(
@@ -300,7 +301,7 @@ class ClusterState:
             self._placed_pods(count),
             self._history,
         )
-        self._dirty_rows.clear()
+        self._changed_rows.clear()
         return self._frozen
 
     def _build_columns(self) -> NodeColumns:
@@ -327,8 +328,8 @@ class ClusterState:
         )
 
     def _placed_pods(self, count: int) -> PlacedPods:
-        changed, by_row, ports_by_row = self._by_row.freeze(count)
-        self._pod_table.follow(changed, by_row)
+        by_row, ports_by_row = self._by_row.freeze(count)
+        self._pod_table.follow(self._changed_rows, by_row, self._history.moment)
         return PlacedPods(
             by_row=by_row,
             ports_by_row=ports_by_row,
@@ -346,6 +347,14 @@ class ClusterState:
 
     # ── room ─────────────────────────────────────────────────────────────────────────────────────
 
+    def _change(self, row: int) -> None:
+        """The row is another; the snapshot is let go, so that pods that are gone go one by one, too.
+
+        Where 450 rows had changed, freeing them all when the next one was taken cost 0.7 ms of the decision.
+        """
+        self._changed_rows.add(row)
+        self._frozen = None
+
     def _take(self, key: PodKey, record: _Record, node_name: str) -> None:
         record.node_name = node_name
         record.amounts = pod_requests(record.pod)
@@ -358,7 +367,7 @@ class ClusterState:
             request = self.table.axis.row(record.amounts)
             self.table.requested[row] = add_saturating(self.table.requested[row], request)
             self._by_row.add(row, record.pod, record.ports)
-            self._dirty_rows.add(row)
+            self._change(row)
 
     def _release(self, key: PodKey, record: _Record) -> None:
         node_name = record.node_name
@@ -382,7 +391,7 @@ class ClusterState:
             self._by_row.remove(row, record.pod)
             if record.ports:
                 self._by_row.take_ports(row, (port for other in here.values() for port in other.ports))
-            self._dirty_rows.add(row)
+            self._change(row)
 
     def _recount(self, row: int) -> None:
         """Add the row up from its pods."""
@@ -393,13 +402,14 @@ class ClusterState:
         self.table.requested[row] = total
         ports = tuple(port for record in records for port in record.ports)
         self._by_row.reset(row, tuple(record.pod for record in records), ports)
-        self._dirty_rows.add(row)
+        self._change(row)
 
     def _keep_gpus(self) -> None:
         """Somebody shares GPUs: from now on every row has its slots."""
         if not self._gpus.active:
             self._gpus.active = True
-            self._dirty_rows.update(self.table.row_of.values())
+            self._changed_rows.update(self.table.row_of.values())
+            self._frozen = None
 
     def _device_count(self, row: int) -> int:
         column = self.table.axis.find_column(GPU)

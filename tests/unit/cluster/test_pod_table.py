@@ -25,10 +25,6 @@ def slow_count(rows: Rows) -> list[int]:
     return [sum(WEB.includes(pod, {}) for pod in pods) for pods in rows]
 
 
-def changed(before: Rows, now: Rows) -> list[tuple[int, tuple[Pod, ...], tuple[Pod, ...]]]:
-    return [(row, a, b) for row, (a, b) in enumerate(zip(before, now, strict=True)) if a != b]
-
-
 PODS = [make_pod(f"p{i}", uid=f"u{i}", labels={"app": "web"} if i % 2 else {"app": "db"}) for i in range(8)]
 
 
@@ -37,15 +33,17 @@ def test_it_follows_pods_that_come_go_and_move(steps: list[list[int]]) -> None:
     """A step says for each of eight pods on which of three rows it is, or on none."""
     table = PodTable()
     before: Rows = ((), (), ())
-    table.follow([], before)
-    assert count(table.columns_of(before), 3) == [0, 0, 0]
-    for places in steps:
+    table.follow([], before, 1)
+    assert count(table.columns_of(before, 1), 3) == [0, 0, 0]
+    for moment, places in enumerate(steps, start=2):
         now: Rows = tuple(
             tuple(pod for pod, place in zip(PODS, places, strict=True) if place == row) for row in range(3)
         )
         frozen, expected = table.freeze(), slow_count(before)
-        table.follow(changed(before, now), now)
-        assert count(table.columns_of(now), 3) == slow_count(now)
+        changed = [row for row in range(3) if before[row] != now[row]]
+        table.follow(changed, now, moment)
+        assert count(table.columns_of(now, moment), 3) == slow_count(now)
+        assert count(table.columns_of(before, moment - 1), 3) == expected, "of an earlier moment"
         assert count(frozen, 3) == expected, "what was frozen stays"
         before = now
 
@@ -60,14 +58,13 @@ def test_many_pods_grow_the_table() -> None:
 def test_values_of_pods_long_gone_are_forgotten() -> None:
     table = PodTable()
     rows: Rows = ((),)
-    table.follow([], rows)
-    _ = table.columns_of(rows)
+    table.follow([], rows, 1)
+    _ = table.columns_of(rows, 1)
     own = Audience(frozenset(("default",)), LabelSelector(match_labels={"i": "x"}))
     for turn in range(600):
         now: Rows = ((make_pod("p", labels={"i": str(turn)}),),)
-        table.follow(changed(rows, now), now)
+        table.follow([0], now, turn + 2)
         _ = table.freeze().mask_of(own, {})
-        rows = now
     assert len(table.value_ids.get("i", ())) < 400
 
 
