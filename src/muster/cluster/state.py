@@ -278,14 +278,9 @@ class ClusterState:
 
     def snapshot(self) -> Snapshot:
         """The state now, frozen: the same object until something changes; only changed rows are rebuilt."""
-        is_fresh = (
-            self._frozen is not None
-            and self._columns is not None
-            and self._frozen.volumes is self.volumes.freeze()
-            and self._frozen.devices is self.devices.freeze()
-        )
-        if self._frozen is not None and is_fresh:
-            return self._frozen
+        known, volumes, devices = self._frozen, self.volumes.freeze(), self.devices.freeze()
+        if known is not None and known.volumes is volumes and known.devices is devices:
+            return known
         count = len(self.table)
         if self._columns is None:
             self._columns = self._build_columns()
@@ -366,8 +361,8 @@ class ClusterState:
         if row is not None:
             request = self.table.axis.row(record.amounts)
             self.table.requested[row] = add_saturating(self.table.requested[row], request)
-            self._by_row.add(row, record.pod, record.ports)
             self._change(row)
+            self._by_row.add(row, record.pod, record.ports)
 
     def _release(self, key: PodKey, record: _Record) -> None:
         node_name = record.node_name
@@ -387,11 +382,11 @@ class ClusterState:
         if (requested == INT64_MAX).any():  # what was lost to saturation cannot be subtracted back
             self._recount(row)
         else:
+            self._change(row)
             requested -= self.table.axis.row(record.amounts)
             self._by_row.remove(row, record.pod)
             if record.ports:
                 self._by_row.take_ports(row, (port for other in here.values() for port in other.ports))
-            self._change(row)
 
     def _recount(self, row: int) -> None:
         """Add the row up from its pods."""

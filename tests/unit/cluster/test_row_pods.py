@@ -1,5 +1,6 @@
 """Pods by row, changed one by one."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +26,7 @@ def test_lists_are_what_came_less_what_went_whenever_they_are_frozen(
         if freezes:
             frozen.append((by_row.freeze(3)[0], [tuple(pods) for pods in model.values()]))
     frozen.append((by_row.freeze(3)[0], [tuple(pods) for pods in model.values()]))
+    assert [[was[row] for row in range(3)] for was, _ in frozen[::2]] == [told for _, told in frozen[::2]]
     assert [list(was) for was, _ in frozen] == [expected for _, expected in frozen]
 
 
@@ -40,4 +42,15 @@ def test_a_reset_row_has_what_it_is_given() -> None:
     by_row, pod = PodsByRow(), make_pod()
     by_row.add(0, make_pod("old"), (PORT,))
     by_row.reset(0, (pod,), ())
-    assert by_row.freeze(1) == (((pod,),), {})
+    lists, ports = by_row.freeze(1)
+    assert (tuple(lists), ports) == (((pod,),), {})
+
+
+def test_what_is_frozen_has_the_rows_there_were() -> None:
+    by_row = PodsByRow()
+    by_row.add(0, make_pod("a"), ())
+    lists = by_row.freeze(2)[0]
+    by_row.add(3, make_pod("b"), ())
+    assert (len(lists), lists[-2][0].metadata.name, lists[1:]) == (2, "a", ((),))
+    with pytest.raises(IndexError):
+        lists[2]
