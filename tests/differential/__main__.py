@@ -1,11 +1,12 @@
 """Give the same random scenarios to the stock scheduler and to Muster and compare what they place.
 
-    scripts/sim --differential [--seeds N] [--first-seed K] [--results FILE] [--ci] [--in-process]
+    scripts/sim --differential [--claims] [--seeds N] [--first-seed K] [--results FILE] [--ci] [--in-process]
 
 Two stock control planes are started, one with kube-scheduler 1.37.2 and one with `muster run` (Go is needed
 once, tests/controlplane/build.py).  With --in-process Muster is held against the slow checker alone, on
-virtual time.  Every difference that no listed rule explains is printed with the command that replays it, and
-the exit code is then 1.  With --results FILE seeds that are in it already are not played again.
+virtual time.  With --claims the scenarios are of volumes, devices and claims (`claims/`).  Every difference
+that no listed rule explains is printed with the command that replays it, and the exit code is then 1.  With
+--results FILE seeds that are in it already are not played again.
 """
 
 import argparse
@@ -25,6 +26,9 @@ from tests.conformance.scheduler_control import ControlError
 from tests.controlplane.build import BuildError
 from tests.controlplane.start import StartError
 from tests.differential.batch import Verdict, play_batch
+from tests.differential.claims.batch import play_alone
+from tests.differential.claims.batch import play_batch as play_claims_batch
+from tests.differential.claims.draw import draw_scenario as draw_claims
 from tests.differential.draw import draw_scenario
 from tests.differential.play import make_shared
 from tests.differential.promises import check_promises
@@ -43,7 +47,7 @@ def main() -> int:
     seeds = [seed for seed in wanted if seed not in done]
     began = time.monotonic()
     verdicts = {seed: done[seed] for seed in wanted if seed in done}
-    played = _in_process(seeds, arguments.processes) if arguments.in_process else _on_stock(seeds, arguments)
+    played = _in_process(seeds, arguments) if arguments.in_process else _on_stock(seeds, arguments)
     try:
         for verdict in played:
             verdicts[verdict.seed] = verdict
@@ -55,9 +59,9 @@ def main() -> int:
     return _summary(list(verdicts.values()), time.monotonic() - began)
 
 
-def _in_process(seeds: Sequence[int], processes: int) -> Iterator[Verdict]:
-    with ProcessPoolExecutor(processes) as pool:
-        yield from pool.map(_promises, seeds, chunksize=8)
+def _in_process(seeds: Sequence[int], arguments: argparse.Namespace) -> Iterator[Verdict]:
+    with ProcessPoolExecutor(arguments.processes) as pool:
+        yield from pool.map(play_alone if arguments.claims else _promises, seeds, chunksize=8)
 
 
 def _promises(seed: int) -> Verdict:
@@ -68,10 +72,13 @@ def _on_stock(seeds: Sequence[int], arguments: argparse.Namespace) -> Iterator[V
     for part in _parts(seeds, REFRESH):
         with (
             tempfile.TemporaryDirectory(prefix="muster-differential-") as folder,
-            _stages(Path(folder)) as stages,
+            _stages(Path(folder), manager=arguments.claims) as stages,
         ):
             for batch in _parts(part, arguments.batch):
-                yield from play_batch(stages, [draw_scenario(seed) for seed in batch])
+                if arguments.claims:
+                    yield from play_claims_batch(stages, [draw_claims(seed) for seed in batch])
+                else:
+                    yield from play_batch(stages, [draw_scenario(seed) for seed in batch])
 
 
 def _parts(seeds: Sequence[int], size: int) -> Iterator[Sequence[int]]:
@@ -79,11 +86,11 @@ def _parts(seeds: Sequence[int], size: int) -> Iterator[Sequence[int]]:
 
 
 @contextlib.contextmanager
-def _stages(folder: Path) -> Iterator[list[WatchedStage]]:
-    """Both clusters, with what all scenarios share."""
+def _stages(folder: Path, *, manager: bool) -> Iterator[list[WatchedStage]]:
+    """Both clusters, with what all scenarios share; with controllers where volumes are to be bound."""
     with contextlib.ExitStack() as opened:
         starts = (("stock", stock_stage), ("muster", muster_stage))
-        stages = [opened.enter_context(start(folder / name)) for name, start in starts]
+        stages = [opened.enter_context(start(folder / name, manager=manager)) for name, start in starts]
         for stage in stages:
             make_shared(stage)
         time.sleep(1.0)  # admission learns of priority classes by a watch of its own
@@ -109,7 +116,12 @@ def _write(file: Path | None, verdict: Verdict) -> None:
 def _print(verdict: Verdict, arguments: argparse.Namespace) -> None:
     for finding in verdict.findings:
         if finding.rule is None or arguments.verbose:
-            mode = " --in-process" if arguments.in_process else ""
+            words = [
+                f" --{word}"
+                for word in ("claims", "in-process")
+                if getattr(arguments, word.replace("-", "_"))
+            ]
+            mode = "".join(words)
             replay = f"scripts/sim --differential{mode} --first-seed {verdict.seed} --seeds 1"
             rule = finding.rule or "UNEXPLAINED"
             print(f"seed {verdict.seed} step {finding.step}: {rule}: {finding.text}; {replay}", flush=True)
@@ -139,13 +151,15 @@ def _parse() -> argparse.Namespace:
         "--processes", type=int, default=2, help="with --in-process, how many seeds side by side"
     )
     parser.add_argument("--verbose", action="store_true", help="print explained differences, too")
+    parser.add_argument("--claims", action="store_true", help="scenarios of volumes, devices and claims")
     parser.add_argument("--show", action="store_true", help="print the scenarios and play nothing")
     arguments = parser.parse_args()
     if arguments.seeds is None:
         arguments.seeds = CI_SEEDS
     if arguments.show:
         for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds):
-            print(json.dumps(msgspec.to_builtins(draw_scenario(seed)), indent=1))
+            scenario = draw_claims(seed) if arguments.claims else draw_scenario(seed)
+            print(json.dumps(msgspec.to_builtins(scenario), indent=1))
         sys.exit(0)
     return arguments
 

@@ -147,17 +147,19 @@ def _moves(scenario: Scenario, pods: Pods, number: int, seen: set[Key]) -> bool:
     # Who is held back by a gate is told nothing by stock.
     gated = {short["pod"] for arrival in scenario.arrivals if arrival.is_gated for short in arrival.pods}
     waiting = (pods.get((space, short["pod"])) for short in arrived if short["pod"] not in gated)
-    return any(pod is not None and not _rests(pod) for pod in waiting)
+    return any(pod is not None and not is_at_rest(pod) for pod in waiting)
 
 
-def _rests(pod: dict[str, Any]) -> bool:
+def is_at_rest(pod: dict[str, Any]) -> bool:
+    """Whether it is bound, or was told why not and waits for nothing that was promised to it."""
     if pod["spec"].get("nodeName"):
         return True
     status = pod.get("status", {})
-    return bool(_told(pod)) and not status.get("nominatedNodeName")
+    return bool(told(pod)) and not status.get("nominatedNodeName")
 
 
-def _told(pod: dict[str, Any]) -> str:
+def told(pod: dict[str, Any]) -> str:
+    """Why it is not scheduled, or ""."""
     conditions = pod.get("status", {}).get("conditions") or []
     found: str = next(
         (entry.get("message", "") for entry in conditions if entry["type"] == "PodScheduled"), ""
@@ -173,5 +175,5 @@ def _note(scenario: Scenario, pods: Pods, *, settled: bool) -> Step:
         for name, pod in mine.items()
         if pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]
     }
-    said = {name: _told(pod) for name, pod in mine.items() if name not in places}
+    said = {name: told(pod) for name, pod in mine.items() if name not in places}
     return Step(places, settled, said)

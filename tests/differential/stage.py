@@ -94,12 +94,19 @@ class WatchedStage:
     def evictions(self) -> list[Evicted]:
         return evictions_of(self._api())
 
-    def delete_everything(self, namespaces: Iterable[str]) -> None:
-        """Remove pods and nodes; groups stay, nobody asks for them again."""
+    def items(self, path: str) -> list[dict[str, Any]]:
+        """The objects of a collection as they are now."""
+        return self._api().items(path)
+
+    def delete_everything(
+        self, namespaces: Iterable[str], others: Iterable[str] = ("/api/v1/nodes",)
+    ) -> None:
+        """Remove pods, then `others`; groups stay, nobody asks for them again."""
         options = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
         paths = [f"/api/v1/namespaces/{name}/pods" for name in namespaces]
         list(self._pool.map(lambda path: self._api().call("DELETE", path, options), paths))
-        self._api().call("DELETE", "/api/v1/nodes", options)
+        for path in others:
+            self._api().call("DELETE", path, options)
 
     def _make_batch(self, batch: Sequence[Made]) -> None:
         api = self._api()
@@ -155,9 +162,9 @@ class WatchedStage:
 
 
 @contextmanager
-def stock_stage(directory: Path) -> Iterator[WatchedStage]:
-    """A control plane with kube-scheduler.  Raises BuildError, StartError."""
-    plane = ControlPlane(directory, find_free_port(PORT_OFFSETS), scheduler=True)
+def stock_stage(directory: Path, *, manager: bool = False) -> Iterator[WatchedStage]:
+    """A control plane with kube-scheduler, and (`manager`) controllers.  Raises BuildError, StartError."""
+    plane = ControlPlane(directory, find_free_port(PORT_OFFSETS), scheduler=True, manager=manager)
     with plane:
         stage = WatchedStage(plane.kubeconfig, "default-scheduler", lambda: plane.dead() is None)
         try:
@@ -167,9 +174,9 @@ def stock_stage(directory: Path) -> Iterator[WatchedStage]:
 
 
 @contextmanager
-def muster_stage(directory: Path) -> Iterator[WatchedStage]:
-    """A control plane with `muster run`.  Raises BuildError, StartError, ControlError."""
-    plane = ControlPlane(directory / "plane", find_free_port(PORT_OFFSETS))
+def muster_stage(directory: Path, *, manager: bool = False) -> Iterator[WatchedStage]:
+    """The same with `muster run` in its place.  Raises BuildError, StartError, ControlError."""
+    plane = ControlPlane(directory / "plane", find_free_port(PORT_OFFSETS), manager=manager)
     with plane:
         control = control_of(directory / "muster", plane.kubeconfig, is_alone=True)
         control.start()
@@ -207,6 +214,10 @@ class SimulatedStage:
         before = self._fingerprint()
         self._cluster.sleep(min(timeout_s, 1.0))
         return self._fingerprint() != before
+
+    def items(self, path: str) -> list[dict[str, Any]]:
+        """The objects of a collection as they are now."""
+        return self._api.items(path)
 
     def evictions(self) -> list[Evicted]:
         return evictions_of(self._api)

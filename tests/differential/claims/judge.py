@@ -1,0 +1,200 @@
+"""Hold what schedulers did with a claims scenario against the slow checker, and against each other.
+
+In come states before and after each pod; out come findings: broken, or different and explained by a rule of
+`EXPLANATIONS`, which docs/beyond-stock.md tells users of.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from tests.differential.claims.rules import (
+    Given,
+    State,
+    TooLarge,
+    bears,
+    can_make,
+    disks_of,
+    first_way,
+    keeps,
+    may_have,
+    offers_on,
+    reaches,
+    requests_of,
+    suits,
+    takes,
+)
+from tests.differential.claims.scenario import ClaimScenario, Short
+from tests.differential.judge import Finding
+
+EXPLANATIONS = {
+    "greedy-volumes": "stock gives each claim of a pod the smallest volume in turn and goes back on none",
+    "zones-unseen": "stock looks at the zones on a volume's labels only when somebody has it already",
+    "claims-differ": "earlier devices, volumes or nodes differ, and each answer is right for its own cluster",
+    "stock-waits": "stock had not yet decided within the time of the scenario",
+}
+
+
+class Note(Struct, frozen=True):
+    """What was seen when a pod had come to rest."""
+
+    state: State
+    settled: bool
+    said: dict[str, str] = {}
+
+
+class Claimed(Struct, frozen=True):
+    """One scenario on one cluster: a `Note` for each pod, in the order of their arrival."""
+
+    seed: int
+    notes: list[Note]
+
+
+def judge(scenario: ClaimScenario, stock: Claimed, muster: Claimed) -> list[Finding]:
+    """All differences between the two, and every rule that either broke."""
+    found: list[Finding] = []
+    for number, pod in enumerate(scenario.pods):
+        rules = list(_compare(scenario, number, pod, stock, muster))
+        found += [Finding(scenario.seed, number, rule, text) for rule, text in rules]
+        if any(rule is None for rule, _ in rules):
+            break  # what comes after it stands on it
+    return found
+
+
+def judge_alone(scenario: ClaimScenario, muster: Claimed) -> list[Finding]:
+    """What Muster did against the slow checker alone."""
+    found = []
+    for number, pod in enumerate(scenario.pods):
+        texts = list(complaints(scenario, _before(muster, number), muster.notes[number], pod))
+        found += [Finding(scenario.seed, number, None, f"muster: {text}") for text in texts]
+    return found
+
+
+def _compare(
+    scenario: ClaimScenario, number: int, pod: Short, stock: Claimed, muster: Claimed
+) -> Iterator[tuple[str | None, str]]:
+    theirs, ours = stock.notes[number], muster.notes[number]
+    for text in complaints(scenario, _before(muster, number), ours, pod):
+        yield None, f"muster: {text}"
+    wrong = list(complaints(scenario, _before(stock, number), theirs, pod))
+    for text in wrong:
+        yield _explain(scenario, _before(stock, number), theirs, pod), f"stock: {text}"
+    name = pod["pod"]
+    bound = [name in note.state.places for note in (theirs, ours)]
+    if bound[0] != bound[1] and not wrong:
+        same = _before(stock, number) == _before(muster, number)
+        who = "muster" if bound[1] else "stock"
+        yield None if same else "claims-differ", f"only {who} bound {name}"
+
+
+def _before(played: Claimed, number: int) -> State:
+    return played.notes[number - 1].state if number else State()
+
+
+def complaints(scenario: ClaimScenario, before: State, note: Note, pod: Short) -> Iterator[str]:
+    """What is wrong with what became of one pod."""
+    name = pod["pod"]
+    if late := sorted(set(note.state.places) - set(before.places) - {name}):
+        yield f"{late} found room only now"
+        return
+    try:
+        able = [node for node in scenario.nodes if takes(scenario, before, pod, node)]
+        node = note.state.places.get(name)
+        if node is None:
+            if able:
+                yield f"{name} is not bound ({note.said.get(name, '')}), but {able} could take it"
+            elif given := _given_away(before, note.state):
+                yield f"{name} is not bound and has {given}"
+            elif not note.settled:
+                yield f"{name} did not come to rest"
+        elif node not in able:
+            yield f"{name} is on {node}, {able or 'no node'} could take it"
+        else:
+            yield from _broken_devices(scenario, before, note.state, pod, node)
+            yield from _broken_volumes(scenario, before, note.state, pod, node)
+    except TooLarge:
+        return
+
+
+def _given_away(before: State, after: State) -> list[str]:
+    return sorted(set(after.allocated) - set(before.allocated)) + sorted(
+        set(after.volumes) - set(before.volumes)
+    )
+
+
+def _broken_devices(
+    scenario: ClaimScenario, before: State, after: State, pod: Short, node: str
+) -> Iterator[str]:
+    offers = dict(offers_on(scenario, node)[0])
+    known = {short["claim"]: short for short in scenario.claims}
+    taken = before.taken
+    first = first_way(scenario, before, pod, node) or {}
+    for name in (name for name in pod.get("claims", ()) if name not in before.allocated):
+        given = after.allocated.get(name, [])
+        yield from _broken_claim(known[name], given, offers, taken)
+        taken |= {each.device for each in given if not each.admin}
+        wanted = list(dict.fromkeys(each.request for each in first[name]))
+        if wanted != list(dict.fromkeys(each.request for each in given)):
+            yield f"claim {name} got {[each.request for each in given]}, {wanted} could be met"
+
+
+def _broken_claim(
+    claim: Short,
+    given: list[Given],
+    offers: dict[tuple[str, str, str], Short],
+    taken: set[tuple[str, str, str]],
+) -> Iterator[str]:
+    name = claim["claim"]
+    requests = requests_of(claim)
+    for each in given:
+        request, device = requests[each.request], offers.get(each.device)
+        if device is None:
+            yield f"claim {name} got {each.device}, which its node does not reach"
+        elif not may_have(request, each.device[0], device) or not bears(request, device):
+            yield f"claim {name} got {each.device}, which is not what it asks for"
+        elif not each.admin and each.device in taken:
+            yield f"claim {name} got {each.device}, which is another's"
+    for request_name in dict.fromkeys(each.request for each in given):
+        count = sum(each.request == request_name for each in given)
+        wanted = requests[request_name]["count"]
+        if wanted not in ("All", count):
+            yield f"claim {name} got {count} devices for {request_name}"
+    if not keeps(claim, [offers.get(each.device, {}) for each in given]):
+        yield f"claim {name} got devices that do not keep its constraint"
+
+
+def _broken_volumes(
+    scenario: ClaimScenario, before: State, after: State, pod: Short, node: str
+) -> Iterator[str]:
+    known = {short["volume"]: short for short in scenario.volumes}
+    for disk in disks_of(scenario, pod):
+        name = disk["disk"]
+        if name in before.volumes:
+            continue
+        if name not in after.volumes:
+            yield f"{pod['pod']} is bound and {name} has no volume"
+        elif not after.volumes[name]:
+            if after.made_on[name] != node or not can_make(scenario, disk, node):
+                yield f"a volume was made for {name} on {after.made_on[name]}"
+        elif after.volumes[name] in before.volumes.values():
+            yield f"{name} has {after.volumes[name]}, which is another's"
+        elif not suits(volume := known[after.volumes[name]], disk) or not reaches(scenario, volume, node):
+            yield f"{name} has {after.volumes[name]}, which is not what it asks for, or not there"
+
+
+def _explain(scenario: ClaimScenario, before: State, theirs: Note, pod: Short) -> str | None:
+    """Why stock did what the slow checker would not."""
+    node = theirs.state.places.get(pod["pod"])
+    if not theirs.settled:
+        return "stock-waits"
+    still_open = [disk for disk in disks_of(scenario, pod) if disk["disk"] not in before.volumes]
+    if node is None:
+        return "greedy-volumes" if len(still_open) > 1 else None
+    zoned = any(
+        "topology" in key or "beta" in key for short in scenario.volumes for key in short.get("labels", {})
+    )
+    return "zones-unseen" if zoned and takes(scenario, before, pod, node, zones=False) else None
+
+
+def rules_of(findings: Sequence[Finding]) -> list[str | None]:
+    """The rules, None for what nothing explains."""
+    return [finding.rule for finding in findings]

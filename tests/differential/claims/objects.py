@@ -1,0 +1,277 @@
+"""API objects of a claims scenario: its namespace, its pool of nodes, and what is there for nobody else.
+
+Names of everything that no namespace holds, topology keys and classes carry the seed.  Comes from
+`scenario.py`; next: `play.py`, which sends them.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.conformance import manifests
+from tests.differential.claims.scenario import (
+    CLASSES,
+    DISK_DRIVER,
+    INDEX,
+    MADE,
+    NOW,
+    PAIR,
+    RULES,
+    SELECTED,
+    WAIT,
+    ClaimScenario,
+    Short,
+)
+from tests.differential.objects import CORE, POOL, Made
+
+RESOURCE, STORAGE = "/apis/resource.k8s.io/v1", "/apis/storage.k8s.io/v1"
+PROVISIONED = "pv.kubernetes.io/provisioned-by"
+
+
+def namespace_of(scenario: ClaimScenario) -> str:
+    again = f"-{scenario.take}" if scenario.take else ""
+    return f"c{scenario.seed}{again}"
+
+
+def own(scenario: ClaimScenario, name: str) -> str:
+    """The name of something that no namespace holds."""
+    return f"{namespace_of(scenario)}-{name}"
+
+
+def zone_key(scenario: ClaimScenario) -> str:
+    return f"{namespace_of(scenario)}.differential.test/zone"
+
+
+def provisioner_of(scenario: ClaimScenario) -> str:
+    return f"{namespace_of(scenario)}.made.test"
+
+
+def cluster_objects(scenario: ClaimScenario) -> Iterator[Made]:
+    """All but the pods."""
+    space = namespace_of(scenario)
+    labels = {"kubernetes.io/metadata.name": space, "resource.kubernetes.io/admin-access": "true"}
+    metadata = {"name": space, "labels": labels}
+    yield Made(f"{CORE}/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    for name, short in scenario.nodes.items():
+        yield from _node(scenario, name, short)
+    for name, rules in CLASSES.items():
+        yield _made(
+            f"{RESOURCE}/deviceclasses", own(scenario, name), {"spec": {"selectors": _selectors(rules)}}
+        )
+    for short in scenario.slices:
+        yield _made(
+            f"{RESOURCE}/resourceslices", own(scenario, short["slice"]), {"spec": _slice(scenario, short)}
+        )
+    yield from _classes(scenario)
+    for short in scenario.volumes:
+        yield _volume(scenario, short)
+    for short in scenario.claims:
+        path = f"{RESOURCE}/namespaces/{space}/resourceclaims"
+        yield _made(path, short["claim"], {"spec": {"devices": _claim(scenario, short)}})
+    for short in scenario.disks:
+        path = f"{CORE}/namespaces/{space}/persistentvolumeclaims"
+        yield _made(path, short["disk"], {"spec": _disk(scenario, short)})
+
+
+def pod_object(scenario: ClaimScenario, short: Short, scheduler: str) -> Made:
+    selector = {POOL: namespace_of(scenario)}
+    if "zone" in short:
+        selector[zone_key(scenario)] = short["zone"]
+    volumes: list[Any] = [
+        {"name": name, "persistentVolumeClaim": {"claimName": name}} for name in short.get("disks", ())
+    ]
+    if "ephemeral" in short:
+        template = {"spec": _disk(scenario, short["ephemeral"])}
+        volumes.append({"name": "e", "ephemeral": {"volumeClaimTemplate": template}})
+    claims = [{"name": name, "resourceClaimName": name} for name in short.get("claims", ())]
+    fields = {"cpu": short["cpu"], "nodeSelector": selector, "volumes": volumes, "resourceClaims": claims}
+    manifest = manifests.pod_manifest(short["pod"], fields, scheduler=scheduler)
+    return Made(f"{CORE}/namespaces/{namespace_of(scenario)}/pods", manifest)
+
+
+def provisioned(scenario: ClaimScenario, claim: Short) -> Made:
+    """The volume that a provisioner makes for a claim of the API with its node selected."""
+    meta = claim["metadata"]
+    reference = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        **{key: meta[key] for key in ("namespace", "name", "uid")},
+    }
+    spec = {
+        "capacity": claim["spec"]["resources"]["requests"],
+        "accessModes": claim["spec"]["accessModes"],
+        "storageClassName": claim["spec"]["storageClassName"],
+        "persistentVolumeReclaimPolicy": "Retain",
+        "claimRef": reference,
+        "csi": {"driver": provisioner_of(scenario), "volumeHandle": meta["uid"]},
+        "nodeAffinity": {"required": _terms("kubernetes.io/hostname", meta["annotations"][SELECTED])},
+    }
+    made = _made(f"{CORE}/persistentvolumes", own(scenario, f"made-{meta['name']}"), {"spec": spec})
+    made.body["metadata"]["annotations"] = {PROVISIONED: provisioner_of(scenario)}
+    return made
+
+
+def _node(scenario: ClaimScenario, name: str, short: Short) -> Iterator[Made]:
+    labels = {zone_key(scenario) if key == "zone" else key: value for key, value in short["labels"].items()}
+    manifest = manifests.node_manifest(own(scenario, name), {"cpu": short["cpu"], "labels": labels})
+    manifest["metadata"]["labels"][POOL] = namespace_of(scenario)
+    yield Made(f"{CORE}/nodes", manifest)
+    if "limit" in short:
+        drivers = [
+            {"name": driver, "nodeID": name, "allocatable": {"count": short["limit"]}}
+            for driver in (DISK_DRIVER, provisioner_of(scenario))
+        ]
+        yield _made(f"{STORAGE}/csinodes", own(scenario, name), {"spec": {"drivers": drivers}})
+
+
+def _slice(scenario: ClaimScenario, short: Short) -> Short:
+    spec: Short = {
+        "driver": short["driver"],
+        "pool": {
+            "name": own(scenario, short["pool"]),
+            "generation": short["generation"],
+            "resourceSliceCount": short["of"],
+        },
+        "devices": [_device(scenario, device) for device in short["devices"]],
+    }
+    if "node" in short:
+        spec["nodeName"] = own(scenario, short["node"])
+    elif "zone" in short:
+        spec["nodeSelector"] = _terms(zone_key(scenario), short["zone"])
+    else:
+        spec["perDeviceNodeSelection"] = True
+    return spec
+
+
+def _device(scenario: ClaimScenario, short: Short) -> Short:
+    attributes = {INDEX: {"int": short["index"]}, "version": {"version": short["version"]}}
+    if "model" in short:
+        attributes["model"] = {"string": short["model"]}
+    if "pair" in short:
+        attributes[PAIR] = {"int": short["pair"]}
+    device: Short = {"name": short["device"], "attributes": attributes}
+    device["capacity"] = {"memory": {"value": f"{short['memory']}Gi"}}
+    if "taint" in short:
+        device["taints"] = [{"key": "worn.test", "value": "x", "effect": short["taint"]}]
+    if "node" in short:
+        device["nodeName"] = own(scenario, short["node"])
+    return device
+
+
+def _claim(scenario: ClaimScenario, short: Short) -> Short:
+    requests = []
+    for request in short["requests"]:
+        if "first" in request:
+            subs = [{"name": each["name"], **_wanted(scenario, each)} for each in request["first"]]
+            requests.append({"name": request["name"], "firstAvailable": subs})
+        else:
+            requests.append({"name": request["name"], "exactly": _wanted(scenario, request)})
+    constraints = []
+    if "match" in short:
+        constraints.append({"matchAttribute": short["match"]})
+    if "distinct" in short:
+        constraints.append({"distinctAttribute": short["distinct"]})
+    return {"requests": requests, **({"constraints": constraints} if constraints else {})}
+
+
+def _wanted(scenario: ClaimScenario, short: Short) -> Short:
+    wanted: Short = {"deviceClassName": own(scenario, short["class"])}
+    if short["count"] == "All":
+        wanted["allocationMode"] = "All"
+    else:
+        wanted |= {"allocationMode": "ExactCount", "count": short["count"]}
+    if "rules" in short:
+        wanted["selectors"] = _selectors(short["rules"])
+    if "tolerates" in short:
+        wanted["tolerations"] = [{"key": "worn.test", "operator": "Exists"}]
+    if "admin" in short:
+        wanted["adminAccess"] = True
+    return wanted
+
+
+def _selectors(rules: Any) -> list[Short]:
+    return [{"cel": {"expression": RULES[rule].expression}} for rule in rules]
+
+
+def _classes(scenario: ClaimScenario) -> Iterator[Made]:
+    path, nobody = f"{STORAGE}/storageclasses", "kubernetes.io/no-provisioner"
+    modes = {WAIT: "WaitForFirstConsumer", NOW: "Immediate"}
+    for name, mode in modes.items():
+        yield _made(path, own(scenario, name), {"provisioner": nobody, "volumeBindingMode": mode})
+    fields: Short = {"provisioner": provisioner_of(scenario), "volumeBindingMode": modes[WAIT]}
+    if zones := scenario.storage.get("zones"):
+        fields["allowedTopologies"] = [
+            {"matchLabelExpressions": [{"key": zone_key(scenario), "values": list(zones)}]}
+        ]
+    yield _made(path, own(scenario, MADE), fields)
+    room = scenario.storage.get("room")
+    said = {
+        "storageCapacity": room is not None,
+        "preventPodSchedulingIfMissing": "demands" in scenario.storage,
+    }
+    if any(said.values()):
+        yield _made(f"{STORAGE}/csidrivers", provisioner_of(scenario), {"spec": said})
+    space = namespace_of(scenario)
+    for zone, size in (room or {}).items():
+        body = {
+            "storageClassName": own(scenario, MADE),
+            "capacity": f"{size}Gi",
+            "nodeTopology": {"matchLabels": {zone_key(scenario): zone}},
+        }
+        yield _made(f"{STORAGE}/namespaces/{space}/csistoragecapacities", f"room-{zone}", body)
+
+
+def _volume(scenario: ClaimScenario, short: Short) -> Made:
+    name = own(scenario, short["volume"])
+    spec: Short = {
+        "capacity": {"storage": f"{short['size']}Gi"},
+        "accessModes": short["modes"],
+        "storageClassName": own(scenario, short["class"]),
+        "persistentVolumeReclaimPolicy": "Retain",
+    }
+    if "driver" in short:
+        spec["csi"] = {"driver": short["driver"], "volumeHandle": name}
+    else:
+        spec["hostPath"] = {"path": "/disk"}
+    if "node" in short:
+        terms = _terms("kubernetes.io/hostname", own(scenario, short["node"]))
+        spec["nodeAffinity"] = {"required": terms}
+    if "zone" in short:
+        spec["nodeAffinity"] = {"required": _terms(zone_key(scenario), short["zone"])}
+    made = _made(f"{CORE}/persistentvolumes", name, {"spec": spec})
+    made.body["metadata"]["labels"] = dict(short.get("labels", {}))
+    return made
+
+
+def _disk(scenario: ClaimScenario, short: Short) -> Short:
+    spec: Short = {
+        "storageClassName": own(scenario, short["class"]),
+        "accessModes": [short["mode"]],
+        "resources": {"requests": {"storage": f"{short['size']}Gi"}},
+    }
+    if "tier" in short:
+        spec["selector"] = {"matchLabels": {"tier": short["tier"]}}
+    return spec
+
+
+def _terms(key: str, value: str) -> Short:
+    return {"nodeSelectorTerms": [{"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}]}
+
+
+KINDS = {
+    "deviceclasses": "DeviceClass",
+    "resourceslices": "ResourceSlice",
+    "resourceclaims": "ResourceClaim",
+    "storageclasses": "StorageClass",
+    "csidrivers": "CSIDriver",
+    "csinodes": "CSINode",
+    "csistoragecapacities": "CSIStorageCapacity",
+    "persistentvolumes": "PersistentVolume",
+    "persistentvolumeclaims": "PersistentVolumeClaim",
+}
+
+
+def _made(path: str, name: str, fields: Short) -> Made:
+    base, _, resource = path.rpartition("/")
+    version = base.partition("/namespaces/")[0].removeprefix("/apis/").removeprefix("/api/")
+    body = {"apiVersion": version, "kind": KINDS[resource], "metadata": {"name": name}, **fields}
+    return Made(path, body)
