@@ -184,7 +184,7 @@ MESSAGES: dict[str, tuple[Callable[[], World | str], tuple[str, ...]]] = {
         lambda: by_filters(make_pod(volumes=mounts("far")), with_volume()),
         (
             "1 node(s) didn't match PersistentVolume's node affinity",
-            "n2: volume v-far of this pod is not reached from there",
+            "n2: volume v-far of claim default/far pins the pod and is not reached from there",
         ),
     ),
     "DynamicResources": (

@@ -12,6 +12,7 @@ from muster.api.meta import ObjectMeta
 CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+AVAILABLE = "Available"  # phase of a volume that nobody has
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 ONE_POD = "ReadWriteOncePod"
 
@@ -23,6 +24,7 @@ class ClaimSpec(Struct, frozen=True, rename="camel"):
     access_modes: list[str] | None = None
     resources: ResourceRequirements | None = None
     selector: LabelSelector | None = None
+    volume_attributes_class_name: str | None = None
 
 
 class ClaimStatus(Struct, frozen=True, rename="camel"):
@@ -76,6 +78,7 @@ class VolumeSpec(Struct, frozen=True, rename="camel"):
     node_affinity: VolumeNodeAffinity | None = None
     claim_ref: ClaimReference | None = None
     csi: CSISource | None = None
+    volume_attributes_class_name: str | None = None
 
 
 class VolumeStatus(Struct, frozen=True, rename="camel"):
@@ -144,6 +147,7 @@ class CSINode(Struct, frozen=True):
 
 class CSIDriverSpec(Struct, frozen=True, rename="camel"):
     storage_capacity: bool = False
+    prevent_pod_scheduling_if_missing: bool = False
 
 
 class CSIDriver(Struct, frozen=True):

@@ -49,7 +49,8 @@ class Volumes(NamedTuple):
     """What is known, by name (claims and capacities by namespace and name); never changed.
 
     `choices`: of claims whose volume this scheduler has chosen and the API does not show yet.
-    `promised`: volume → claim, for volumes that an API object or a choice gives away.
+    `promised`: volume → claim, for volumes that an API object or a choice gives away.  `kept_for`: claim →
+    volume, where the volume says that it is this claim's and the claim does not say so yet.
     """
 
     claims: Mapping[ClaimKey, PersistentVolumeClaim]
@@ -60,6 +61,7 @@ class Volumes(NamedTuple):
     capacities: Mapping[ClaimKey, CSIStorageCapacity]
     choices: Mapping[ClaimKey, Choice]
     promised: Mapping[str, ClaimKey]
+    kept_for: Mapping[ClaimKey, str]
 
     def volume_of(self, claim: PersistentVolumeClaim) -> str:
         """The volume that a claim has or has been promised; "" for none."""
@@ -69,7 +71,7 @@ class Volumes(NamedTuple):
         return choice.volume_name if choice is not None else ""
 
 
-NO_VOLUMES = Volumes({}, {}, {}, {}, {}, {}, {}, {})
+NO_VOLUMES = Volumes({}, {}, {}, {}, {}, {}, {}, {}, {})
 
 
 class VolumeBook:
@@ -146,6 +148,7 @@ class VolumeBook:
                 capacities,  # type: ignore[arg-type]
                 dict(self._choices),
                 self._promises(),
+                self._kept(),
             )
         return self._frozen
 
@@ -158,6 +161,22 @@ class VolumeBook:
                 promised[volume.metadata.name] = (reference.namespace, reference.name)
         promised |= {choice.volume_name: key for key, choice in self._choices.items() if choice.volume_name}
         return promised
+
+    def _kept(self) -> dict[ClaimKey, str]:
+        """A volume that names a claim, by its uid or for whichever has the name; the first by name."""
+        kept: dict[ClaimKey, str] = {}
+        for _, volume in sorted(self._objects[PersistentVolume].items()):
+            assert isinstance(volume, PersistentVolume)
+            reference = volume.spec.claim_ref
+            if reference is None:
+                continue
+            key = (reference.namespace, reference.name)
+            claim = self._objects[PersistentVolumeClaim].get(key)
+            if not isinstance(claim, PersistentVolumeClaim) or claim.spec.volume_name:
+                continue
+            if reference.uid in ("", claim.metadata.uid):
+                kept.setdefault(key, volume.metadata.name)
+        return kept
 
 
 def claims_of(pod: Pod) -> tuple[tuple[ClaimKey, bool], ...]:

@@ -13,15 +13,22 @@ import numpy as np
 from muster.api.core import Node, Pod
 from muster.api.quantity import parse_quantity
 from muster.api.selectors import matches_node_term, matches_selector
-from muster.api.storage import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass
+from muster.api.storage import (
+    AVAILABLE,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from muster.base.arrays import Bool
 from muster.cluster.snapshot import Snapshot
 from muster.cluster.volumes import ClaimKey, Volumes, claims_of
 
-_ZONE_LABELS = (
-    *("topology.kubernetes.io/zone", "topology.kubernetes.io/region"),
-    *("failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region"),
-)
+# Zone and region: the label, and the old one that nodes and volumes of former days still carry.
+_ZONE_LABELS = {
+    "topology.kubernetes.io/zone": "failure-domain.beta.kubernetes.io/zone",
+    "topology.kubernetes.io/region": "failure-domain.beta.kubernetes.io/region",
+}
 _ZONE_SEPARATOR = "__"
 
 
@@ -53,8 +60,10 @@ def find_needs(pod: Pod, volumes: Volumes) -> VolumeNeeds:
         if refusal or claim is None:
             return VolumeNeeds(refusal)
         unfinished |= not claim.is_bound
-        name = volumes.volume_of(claim)
-        if name:
+        name = volumes.volume_of(claim) or volumes.kept_for.get(key, "")
+        if claim.spec.volume_name and not claim.is_bound and key not in volumes.choices:
+            immediate.append(key[1])
+        elif name:
             names.append(name)
         elif key in volumes.choices:
             made_on.append(volumes.choices[key].node_name)
@@ -87,6 +96,9 @@ def _refusal_of(
         return f'persistentvolumeclaim "{key[1]}" bound to non-existent persistentvolume "{volume_name}"'
     if claim.metadata.deletion_timestamp is not None:
         return f'persistentvolumeclaim "{key[1]}" is being deleted'
+    if claim.is_bound and claim.spec.volume_name not in volumes.volumes:
+        lost = f'persistentvolume "{claim.spec.volume_name}", which does not exist'
+        return f'persistentvolumeclaim "{key[1]}" is bound to {lost}'
     if not volumes.volume_of(claim) and claim.class_name and claim.class_name not in volumes.classes:
         return f'storageclass.storage.k8s.io "{claim.class_name}" not found, asked for by claim "{key[1]}"'
     return ""
@@ -107,6 +119,7 @@ class VolumeOffers:
         self._reach: dict[str, Bool] = {}
         self._suiting: dict[ClaimKey, tuple[str, ...]] = {}
         self._makes: dict[ClaimKey, Bool] = {}
+        self._full: dict[ClaimKey, Bool] = {}
         self._signatures: list[object] | None = None
 
     def reach(self, name: str) -> Bool:
@@ -129,6 +142,11 @@ class VolumeOffers:
         """Whether a provisioner can make it there; what several nodes would reach nobody knows before."""
         return len(rows) == 1 and bool(self._where_made(claim)[next(iter(rows))])
 
+    def is_full(self, claim: ClaimKey) -> Bool:
+        """[N] where a volume could be made for the claim if its provisioner had the room."""
+        self._where_made(claim)
+        return self._full[claim]
+
     def signature(self, row: int) -> object:
         """Equal for rows on which every claim has the same offers."""
         if self._signatures is None:
@@ -136,7 +154,9 @@ class VolumeOffers:
             waiting = [
                 key
                 for key, claim in sorted(self._volumes.claims.items())
-                if not self._volumes.volume_of(claim) and _waits(claim, self._volumes)
+                if not self._volumes.volume_of(claim)
+                and key not in self._volumes.kept_for
+                and _waits(claim, self._volumes)
             ]
             columns = [self.reach(name) for name in free] + [self._where_made(key) for key in waiting]
             table = np.array(columns, dtype=np.bool_).reshape(len(columns), len(self._nodes))
@@ -150,7 +170,7 @@ class VolumeOffers:
             free = (
                 volume
                 for name, volume in self._volumes.volumes.items()
-                if name not in self._volumes.promised and volume.metadata.deletion_timestamp is None
+                if name not in self._volumes.promised and is_free(volume)
             )
             suiting = [(size_of(volume), volume.metadata.name) for volume in free if suits(volume, claim)]
             known = self._suiting[key] = tuple(name for _, name in sorted(suiting))
@@ -162,18 +182,23 @@ class VolumeOffers:
             claim = self._volumes.claims[key]
             chosen = self._volumes.classes.get(claim.class_name)
             found = np.zeros(len(self._nodes), dtype=np.bool_)
+            full = np.zeros(len(self._nodes), dtype=np.bool_)
             if chosen is not None and chosen.can_provision:
                 for row, node in enumerate(self._nodes):
-                    found[row] = node is not None and self._is_made_on(claim, chosen, node)
-            known = self._makes[key] = found
+                    if node is not None and self._is_allowed(claim, chosen, node):
+                        found[row] = self._has_room(claim, chosen, node)
+                        full[row] = not found[row]
+            known, self._full[key] = found, full
+            self._makes[key] = known
         return known
 
-    def _is_made_on(self, claim: PersistentVolumeClaim, chosen: StorageClass, node: Node) -> bool:
+    def _is_allowed(self, claim: PersistentVolumeClaim, chosen: StorageClass, node: Node) -> bool:
         selected = claim.selected_node
         if selected and selected in self._row_of_node and selected != node.metadata.name:
             return False  # its provisioner is at work for that node
-        if not allows(chosen, node):
-            return False
+        return allows(chosen, node)
+
+    def _has_room(self, claim: PersistentVolumeClaim, chosen: StorageClass, node: Node) -> bool:
         driver = self._volumes.drivers.get(chosen.provisioner)
         if driver is None or not driver.spec.storage_capacity:
             return True
@@ -191,15 +216,38 @@ def reaches(node: Node, volume: PersistentVolume) -> bool:
         terms = affinity.required.node_selector_terms or ()
         if not any(matches_node_term(term, node) for term in terms):
             return False
+    return is_in_zone(node, volume)
+
+
+def is_in_zone(node: Node, volume: PersistentVolume) -> bool:
+    """Whether a node is in the zone and region that the volume's labels name; a node with neither is in all.
+
+    A volume with an old label is held against the new one of a node that has no old one.
+    """
     labels, have = volume.metadata.labels or {}, node.metadata.labels or {}
-    zones = ((key, labels[key].split(_ZONE_SEPARATOR)) for key in _ZONE_LABELS if key in labels)
-    return all(have.get(key) in values for key, values in zones)
+    if not any(key in have or old in have for key, old in _ZONE_LABELS.items()):
+        return True
+    for key, old in _ZONE_LABELS.items():
+        for said, there in (
+            (labels.get(key), have.get(key)),
+            (labels.get(old), have.get(old, have.get(key))),
+        ):
+            if said is not None and there not in said.split(_ZONE_SEPARATOR):
+                return False
+    return True
+
+
+def is_free(volume: PersistentVolume) -> bool:
+    """Whether a volume that nobody was promised may be given away: it is available, and stays."""
+    return volume.metadata.deletion_timestamp is None and volume.status.phase == AVAILABLE
 
 
 def suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether a volume is what a claim asks for: class, mode, access, size and labels."""
+    """Whether a volume is what a claim asks for: class, attributes, mode, access, size and labels."""
     offered, asked = volume.spec, claim.spec
     if volume.class_name != claim.class_name or offered.volume_mode != asked.volume_mode:
+        return False
+    if (offered.volume_attributes_class_name or "") != (asked.volume_attributes_class_name or ""):
         return False
     if not set(asked.access_modes or ()) <= set(offered.access_modes or ()):
         return False

@@ -22,10 +22,12 @@ from muster.framework.points import NodeReason, NodeVerdict
 from muster.framework.ports import Prepare, PromiseVolume, SelectNode
 from muster.framework.status import Status
 from muster.placement.volume_matching import EMPTY, Matching, leave, place
-from muster.placement.volume_offers import VolumeNeeds, VolumeOffers, find_needs
+from muster.placement.volume_offers import VolumeNeeds, VolumeOffers, find_needs, is_in_zone
 
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
 NOT_REACHED = "node(s) didn't match PersistentVolume's node affinity"
+NOT_IN_ZONE = "node(s) had no available volume zone"
+NO_SPACE = "node(s) did not have enough free storage"
 
 
 class VolumeBinding:
@@ -48,11 +50,12 @@ class VolumeBinding:
             reached &= offers.reach(name)[rows]
         for node_name in needs.made_on:
             reached &= rows == snapshot.row_of_node.get(node_name, -1)
-        reasons = [NodeReason(~reached, NOT_REACHED, resolvable=False)] if not reached.all() else []
         found = self._can_match(needs, snapshot, offers, rows)
-        if not found.all():
-            reasons.append(NodeReason(~found, NO_VOLUME, resolvable=False))
-        return NodeVerdict(reached & found, tuple(reasons))
+        reasons = (
+            *_unreached(needs, snapshot, offers, rows, reached),
+            *_unmatched(needs, offers, rows, found),
+        )
+        return NodeVerdict(reached & found, reasons)
 
     def _can_match(self, needs: VolumeNeeds, snapshot: Snapshot, offers: VolumeOffers, rows: Int32) -> Bool:
         """Rows [K] on which all claims without a volume could get one, beside those of the fork's pods."""
@@ -70,15 +73,21 @@ class VolumeBinding:
         return found
 
     def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
-        needs, offers = find_needs(pod, snapshot.volumes), offers_of(snapshot)
-        if text == NOT_REACHED:
+        volumes, offers = snapshot.volumes, offers_of(snapshot)
+        needs = find_needs(pod, volumes)
+        if text in (NOT_REACHED, NOT_IN_ZONE):
             for name in needs.volume_names:
                 if not offers.reach(name)[row]:
-                    return f"volume {name} of this pod is not reached from there"
+                    owner = "/".join(volumes.promised.get(name, ("", "")))
+                    return f"volume {name} of claim {owner} pins the pod and is not reached from there"
             return f"a volume of this pod is being made for node {', '.join(needs.made_on)}"
         claims = [*needs.open_claims, *(key for key, _ in claims_of(pod))]
-        lack = "no volume is free or can be made for it there" if text == NO_VOLUME else "it holds the pod up"
-        return f"claim {'/'.join(claims[0])}: {lack}"
+        if text == NO_SPACE:
+            claims = [claim for claim in needs.open_claims if offers.is_full(claim)[row]] or claims
+        first = claims[0]
+        claim = volumes.claims.get(first)
+        class_name = claim.class_name if claim is not None else ""
+        return f"claim {'/'.join(first)}: {_lack(text, class_name, snapshot)}"
 
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         """Whoever takes a volume may have taken it from anybody."""
@@ -125,17 +134,16 @@ class VolumeBinding:
             claim = volumes.claims.get(key)
             if claim is None:
                 return Status.unschedulable(f'persistentvolumeclaim "{key[1]}" not found')
+            what = f'volume "{claim.spec.volume_name}" of claim "{key[1]}"'
+            if claim.status.phase == "Lost":
+                return Status.unschedulable(f"{what} is gone")
+            if claim.is_bound and claim.spec.volume_name not in volumes.volumes:
+                return Status.wait(f"{what} to be seen")  # the watches of both are not one
             if claim.is_bound:
-                volume = volumes.volumes.get(claim.spec.volume_name)
                 row = snapshot.row_of_node.get(node.metadata.name)
-                if (
-                    volume is None
-                    or row is None
-                    or not offers_of(snapshot).reach(claim.spec.volume_name)[row]
-                ):
-                    text = f'volume "{claim.spec.volume_name}" of claim "{key[1]}" is not reached from node'
-                    return Status.unschedulable(f"{text} {node.metadata.name}")
-            elif key in volumes.choices:
+                if row is None or not offers_of(snapshot).reach(claim.spec.volume_name)[row]:
+                    return Status.unschedulable(f"{what} is not reached from node {node.metadata.name}")
+            elif key in volumes.choices or key in volumes.kept_for:
                 class_name = claim.class_name
                 chosen = volumes.classes.get(class_name)
                 who = f" by {chosen.provisioner}" if chosen is not None and chosen.can_provision else ""
@@ -157,6 +165,47 @@ def offers_of(snapshot: Snapshot) -> VolumeOffers:
     """What the frozen snapshot has to offer, reckoned once."""
     offers: VolumeOffers = snapshot.fold("VolumeBinding offers", VolumeOffers, lambda value, moves: value)
     return offers
+
+
+def _unreached(
+    needs: VolumeNeeds, snapshot: Snapshot, offers: VolumeOffers, rows: Int32, reached: Bool
+) -> tuple[NodeReason, ...]:
+    """What the rows [K] that do not reach the pod's volumes are told: the place, or the zone, is wrong."""
+    if reached.all():
+        return ()
+    known = [snapshot.volumes.volumes.get(name) for name in needs.volume_names]
+    in_zone = np.array(
+        [
+            all(volume is None or node is None or is_in_zone(node, volume) for volume in known)
+            for node in (snapshot.nodes[row] for row in rows.tolist())
+        ],
+        dtype=np.bool_,
+    )
+    told = ((~reached & in_zone, NOT_REACHED), (~reached & ~in_zone, NOT_IN_ZONE))
+    return tuple(NodeReason(mask, text, resolvable=False) for mask, text in told if mask.any())
+
+
+def _unmatched(needs: VolumeNeeds, offers: VolumeOffers, rows: Int32, found: Bool) -> tuple[NodeReason, ...]:
+    """What the rows [K] without volumes for the open claims are told: no room to make one, or none."""
+    if found.all():
+        return ()
+    full = np.zeros(len(rows), dtype=np.bool_)
+    for claim in needs.open_claims:
+        full |= offers.is_full(claim)[rows]
+    told = ((~found & ~full, NO_VOLUME), (~found & full, NO_SPACE))
+    return tuple(NodeReason(mask, text, resolvable=False) for mask, text in told if mask.any())
+
+
+def _lack(text: str, class_name: str, snapshot: Snapshot) -> str:
+    """What a claim of this class lacks on a node that says `text`."""
+    chosen = snapshot.volumes.classes.get(class_name)
+    if text == NO_SPACE and chosen is not None:
+        return f"{chosen.provisioner} has no room left there for one of class {class_name}"
+    if text != NO_VOLUME:
+        return "it holds the pod up"
+    if chosen is not None and not chosen.can_provision:
+        return f"no volume of class {class_name} is free there, and nobody makes any"
+    return f"no volume of class {class_name} is free or can be made for it there"
 
 
 def _matching_of(snapshot: Snapshot) -> Matching:

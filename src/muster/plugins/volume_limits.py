@@ -13,6 +13,7 @@ from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Reject
 from muster.framework.points import NodeReason, NodeVerdict
 
 EXCEEDED = "node(s) exceed max volume count"
+NOT_INSTALLED = "{} CSI driver is not installed on the node"
 
 
 class NodeVolumeLimits:
@@ -25,20 +26,33 @@ class NodeVolumeLimits:
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         feasible = np.ones(len(rows), dtype=np.bool_)
         volumes = snapshot.volumes
-        if not pod.spec.volumes or not volumes.nodes:
+        if not pod.spec.volumes or not (volumes.nodes or volumes.drivers):
             return NodeVerdict(feasible)
         wanted = set(_attached(pod, volumes))
         if not wanted:
             return NodeVerdict(feasible)
+        reasons = []
+        for driver in sorted({driver for driver, _ in wanted if _must_run(driver, volumes)}):
+            runs = [_runs(driver, snapshot.node_names[row], volumes) for row in rows.tolist()]
+            missing = ~np.array(runs, dtype=np.bool_)
+            if missing.any():
+                reasons.append(NodeReason(missing, NOT_INSTALLED.format(driver)))
+                feasible &= ~missing
+        over = np.zeros(len(rows), dtype=np.bool_)
         for index, row in enumerate(rows.tolist()):
             limits = _limits_of(snapshot.node_names[row], volumes)
-            if limits:
-                feasible[index] = _fits(wanted, snapshot, row, limits)
-        return NodeVerdict(feasible, () if feasible.all() else (NodeReason(~feasible, EXCEEDED),))
+            over[index] = bool(limits) and not _fits(wanted, snapshot, row, limits)
+        if over.any():
+            reasons.append(NodeReason(over, EXCEEDED))
+        return NodeVerdict(feasible & ~over, tuple(reasons))
 
     def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
+        if text != EXCEEDED:
+            return (
+                f"its CSINode does not name the driver; {snapshot.node_names[row]} takes none of its volumes"
+            )
         wanted = set(_attached(pod, snapshot.volumes))
-        there = _with_those_there(wanted, snapshot, row)
+        there = wanted | _attached_on(snapshot, row)
         for driver, limit in sorted(_limits_of(snapshot.node_names[row], snapshot.volumes).items()):
             count = sum(driver == each for each, _ in there)
             if count > limit and any(driver == each for each, _ in wanted):
@@ -57,6 +71,17 @@ class NodeVolumeLimits:
             HintRule(Change.NODE_ADDED),
             HintRule(Change.POD_UPDATED),
         )
+
+
+def _must_run(driver: str, volumes: Volumes) -> bool:
+    """Whether pods with volumes of a driver go only where it runs, as its CSIDriver may ask."""
+    found = volumes.drivers.get(driver)
+    return found is not None and found.spec.prevent_pod_scheduling_if_missing
+
+
+def _runs(driver: str, node_name: str, volumes: Volumes) -> bool:
+    found = volumes.nodes.get(node_name)
+    return found is not None and any(each.name == driver for each in found.spec.drivers or ())
 
 
 def _limits_of(node_name: str, volumes: Volumes) -> dict[str, int]:
@@ -88,14 +113,15 @@ def _attached(pod: Pod, volumes: Volumes) -> Iterator[tuple[str, str]]:
 
 
 def _fits(wanted: set[tuple[str, str]], snapshot: Snapshot, row: int, limits: dict[str, int]) -> bool:
-    there = _with_those_there(wanted, snapshot, row)
-    drivers = {driver for driver, _ in wanted} & limits.keys()
-    return all(sum(driver == each for each, _ in there) <= limits[driver] for driver in drivers)
+    """Whether what is new to the node stays within its limits; what is there stays, even beyond them."""
+    there = _attached_on(snapshot, row)
+    drivers = {driver for driver, _ in wanted - there} & limits.keys()
+    return all(sum(driver == each for each, _ in wanted | there) <= limits[driver] for driver in drivers)
 
 
-def _with_those_there(wanted: set[tuple[str, str]], snapshot: Snapshot, row: int) -> set[tuple[str, str]]:
-    """The volumes that the node would have attached."""
-    there = set(wanted)
+def _attached_on(snapshot: Snapshot, row: int) -> set[tuple[str, str]]:
+    """The volumes that the node has attached for its pods."""
+    there: set[tuple[str, str]] = set()
     for other in snapshot.pods_on(row):
         if other.spec.volumes:
             there.update(_attached(other, snapshot.volumes))

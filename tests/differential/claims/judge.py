@@ -43,9 +43,10 @@ class Note(Struct, frozen=True):
 
 
 class Claimed(Struct, frozen=True):
-    """One scenario on one cluster: a `Note` for each pod, in the order of their arrival."""
+    """One scenario on one cluster: what was given away before the first pod, and a `Note` for each."""
 
     seed: int
+    start: State
     notes: list[Note]
 
 
@@ -87,7 +88,7 @@ def _compare(
 
 
 def _before(played: Claimed, number: int) -> State:
-    return played.notes[number - 1].state if number else State()
+    return played.notes[number - 1].state if number else played.start
 
 
 def complaints(scenario: ClaimScenario, before: State, note: Note, pod: Short) -> Iterator[str]:

@@ -4,7 +4,7 @@ A provisioner of the test's own makes the volumes for which a node has been sele
 next: `judge.py`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from tests.differential.claims.judge import Claimed, Note
@@ -52,21 +52,26 @@ def play_claims(stage: ObjectStage, scenarios: Sequence[ClaimScenario]) -> list[
     until_s = stage.now_s() + PREPARED_S
     while (left_s := until_s - stage.now_s()) > 0:
         stage.wait(left_s)
+    starts = [each for each, _ in _look(stage, scenarios)]
     notes: dict[int, list[Note]] = {scenario.seed: [] for scenario in scenarios}
     for number in range(max(len(scenario.pods) for scenario in scenarios)):
         playing = [scenario for scenario in scenarios if number < len(scenario.pods)]
         stage.make([[pod_object(each, each.pods[number], stage.scheduler)] for each in playing])
         moving = _wait_for_rest(stage, playing, number)
-        found = [stage.items(path) for path in (CLAIMS, DISKS, VOLUMES)]
-        for scenario in playing:
-            state = _state_of(scenario, stage.pods(), *found)
-            said = {
-                name: told(pod)
-                for (space, name), pod in stage.pods().items()
-                if space == namespace_of(scenario) and name not in state.places
-            }
+        for scenario, (state, said) in zip(playing, _look(stage, playing), strict=True):
             notes[scenario.seed].append(Note(state, scenario.seed not in moving, said))
-    return [Claimed(seed, found) for seed, found in notes.items()]
+    return [
+        Claimed(each.seed, start, notes[each.seed]) for each, start in zip(scenarios, starts, strict=True)
+    ]
+
+
+def _look(stage: ObjectStage, scenarios: Sequence[ClaimScenario]) -> Iterator[tuple[State, dict[str, str]]]:
+    """What is given away, and what pods without a node were told."""
+    found, pods = [stage.items(path) for path in (CLAIMS, DISKS, VOLUMES)], stage.pods()
+    for scenario in scenarios:
+        state = _state_of(scenario, pods, *found)
+        mine = {name: pod for (space, name), pod in pods.items() if space == namespace_of(scenario)}
+        yield state, {name: told(pod) for name, pod in mine.items() if name not in state.places}
 
 
 def _wait_for_rest(stage: ObjectStage, scenarios: Sequence[ClaimScenario], number: int) -> set[int]:

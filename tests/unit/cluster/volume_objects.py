@@ -16,6 +16,7 @@ from muster.api.storage import (
     StorageClass,
     VolumeNodeAffinity,
     VolumeSpec,
+    VolumeStatus,
 )
 
 
@@ -57,7 +58,7 @@ def make_volume(
         "csi": CSISource("disk.example.com", name),
     }
     meta = ObjectMeta(name=name, uid=f"uid-{name}", resource_version="5", labels=labels)
-    return PersistentVolume(meta, VolumeSpec(**(offered | spec)))
+    return PersistentVolume(meta, VolumeSpec(**(offered | spec)), VolumeStatus("Available"))
 
 
 def make_class(

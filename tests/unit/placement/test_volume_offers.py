@@ -9,6 +9,7 @@ from tests.unit.cluster.volume_objects import make_claim, make_class, make_volum
 from muster.api.core import LabelSelector
 from muster.api.meta import ObjectMeta, OwnerReference
 from muster.api.storage import (
+    ClaimReference,
     ClaimStatus,
     CSIDriver,
     CSIDriverSpec,
@@ -16,12 +17,15 @@ from muster.api.storage import (
     StorageObject,
     TopologyExpression,
     TopologyTerm,
+    VolumeStatus,
 )
 from muster.cluster.volumes import Choice, VolumeBook, Volumes
 from muster.placement.volume_offers import VolumeOffers, find_needs, reaches, suits
 from muster.testing.builders import make_cluster, make_node, make_pod
 
 KEY = ("default", "c")
+ZONE, OLD_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
 
 
 def volumes_with(*objects: StorageObject) -> Volumes:
@@ -50,6 +54,10 @@ def offers_with(*objects: StorageObject) -> VolumeOffers:
             'persistentvolumeclaim "c" bound to non-existent persistentvolume "v"',
         ),
         (
+            [make_claim("c", volume="v")],
+            'persistentvolumeclaim "c" is bound to persistentvolume "v", which does not exist',
+        ),
+        (
             [replace(make_claim("c"), metadata=ObjectMeta("c", "default", deletion_timestamp="x"))],
             'persistentvolumeclaim "c" is being deleted',
         ),
@@ -62,7 +70,7 @@ def test_a_claim_that_leads_nowhere_is_named(objects: list[StorageObject], refus
 def test_needs_tell_bound_chosen_and_open_claims_apart() -> None:
     book = VolumeBook()
     objects = (make_class(), make_claim("bound", volume="v"), make_claim("made"), make_claim("c"))
-    for each in objects:
+    for each in (*objects, make_volume("v", claim="bound")):
         book.apply(each)
     book.choose(("default", "made"), Choice("", "n1"))
     needs = find_needs(make_pod(volumes=mounts("bound", "made", "c")), book.freeze())
@@ -81,11 +89,57 @@ def test_an_ephemeral_claim_must_be_the_pod_s_own() -> None:
 
 
 def test_a_volume_is_reached_by_affinity_and_by_the_zones_on_its_labels() -> None:
-    here = make_node(labels={"zone": "a", "topology.kubernetes.io/zone": "eu-1"})
+    here = make_node(labels={"zone": "a", ZONE: "eu-1"})
     assert reaches(here, make_volume("v", zone="a"))
     assert not reaches(here, make_volume("v", zone="b"))
-    assert reaches(here, make_volume("v", labels={"topology.kubernetes.io/zone": "eu-1__eu-2"}))
-    assert not reaches(here, make_volume("v", labels={"topology.kubernetes.io/zone": "eu-2"}))
+    assert reaches(here, make_volume("v", labels={ZONE: "eu-1__eu-2"}))
+    assert not reaches(here, make_volume("v", labels={ZONE: "eu-2"}))
+
+
+@pytest.mark.parametrize(
+    ("node", "volume", "reached"),
+    [
+        pytest.param({}, {ZONE: "eu-1"}, True, id="a-node-without-zones-is-in-all"),
+        pytest.param({ZONE: "eu-1"}, {OLD_ZONE: "eu-1"}, True, id="an-old-label-means-the-new-one"),
+        pytest.param({ZONE: "eu-2"}, {OLD_ZONE: "eu-1"}, False, id="and-not-another-zone"),
+        pytest.param({OLD_ZONE: "eu-1", ZONE: "eu-2"}, {OLD_ZONE: "eu-1"}, True, id="old-with-old-first"),
+        pytest.param({OLD_ZONE: "eu-1"}, {ZONE: "eu-1"}, False, id="a-new-label-needs-a-new-one"),
+        pytest.param({REGION: "eu"}, {ZONE: "eu-1"}, False, id="a-region-says-nothing-of-a-zone"),
+        pytest.param({ZONE: "eu-1", REGION: "eu"}, {ZONE: "eu-1", REGION: "us"}, False, id="both-must-agree"),
+    ],
+)
+def test_zones_and_regions_on_labels_old_and_new(
+    node: dict[str, str], volume: dict[str, str], reached: bool
+) -> None:
+    assert reaches(make_node(labels=node), make_volume("v", labels=volume)) is reached
+
+
+def test_a_claim_that_names_its_volume_waits_for_whoever_binds_it() -> None:
+    claim = replace(make_claim("c"), spec=replace(make_claim("c").spec, volume_name="v"))
+    known = volumes_with(make_class(), claim, make_volume("v"))
+    refusal = "pod has unbound immediate PersistentVolumeClaims: c"
+    assert find_needs(make_pod(volumes=mounts("c")), known).refusal == refusal
+
+
+@pytest.mark.parametrize("uid", ["", "uid-c"])
+def test_a_volume_that_is_kept_for_a_claim_is_its_volume(uid: str) -> None:
+    kept = make_volume("v", claim="c")
+    kept = replace(kept, spec=replace(kept.spec, claim_ref=ClaimReference("default", "c", uid)))
+    needs = find_needs(make_pod(volumes=mounts("c")), volumes_with(make_class(), make_claim("c"), kept))
+    assert (needs.volume_names, needs.open_claims, needs.unfinished) == (("v",), (), True)
+
+
+def test_a_volume_that_is_kept_for_a_former_claim_of_the_name_is_nobody_s() -> None:
+    kept = make_volume("v", claim="c")
+    kept = replace(kept, spec=replace(kept.spec, claim_ref=ClaimReference("default", "c", "another")))
+    needs = find_needs(make_pod(volumes=mounts("c")), volumes_with(make_class(), make_claim("c"), kept))
+    assert (needs.volume_names, needs.open_claims) == ((), (KEY,))
+
+
+def test_a_volume_that_is_not_available_is_not_given_away() -> None:
+    failed = replace(make_volume("v"), status=VolumeStatus("Failed"))
+    found = offers_with(make_class(), make_claim("c"), failed)
+    assert found.volumes_for(KEY, frozenset({0})) == []
 
 
 @pytest.mark.parametrize(
@@ -97,6 +151,7 @@ def test_a_volume_is_reached_by_affinity_and_by_the_zones_on_its_labels() -> Non
         ({"volume_mode": "Block"}, False),
         ({"access_modes": ["ReadWriteMany"]}, False),
         ({"selector": LabelSelector({"tier": "gold"})}, False),
+        ({"volume_attributes_class_name": "fast"}, False),
     ],
 )
 def test_a_volume_must_be_what_is_asked_for(asked: dict[str, Any], will_do: bool) -> None:

@@ -4,14 +4,15 @@ import numpy as np
 from msgspec.structs import replace
 from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
 
-from muster.api.storage import StorageObject
+from muster.api.meta import ObjectMeta
+from muster.api.storage import ClaimStatus, CSIDriver, CSIDriverSpec, StorageObject
 from muster.cluster.snapshot import Snapshot
 from muster.cluster.volumes import Choice
 from muster.framework.events import Change, ClusterEvent, Hint, Rejected
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import PromiseVolume, SelectNode
 from muster.framework.status import Verdict
-from muster.plugins.volume_binding import NO_VOLUME, NOT_REACHED, VolumeBinding
+from muster.plugins.volume_binding import NO_SPACE, NO_VOLUME, NOT_IN_ZONE, NOT_REACHED, VolumeBinding
 from muster.testing.builders import ClusterBuilder, make_cluster, make_pod
 from muster.testing.conformance import check_plugin
 
@@ -129,6 +130,49 @@ def test_a_member_is_ready_when_its_claims_are_bound_where_it_is() -> None:
     assert VolumeBinding().is_ready(pod, node, cluster.snapshot()).ok
     cluster.state.volumes.apply(make_volume("v", zone="a", claim="c"))
     assert VolumeBinding().is_ready(pod, node, cluster.snapshot()).verdict is Verdict.UNSCHEDULABLE
+
+
+def test_a_volume_whose_watch_is_late_is_waited_for_and_one_that_is_lost_is_not() -> None:
+    cluster = cluster_with(make_class(provisioner="a/b"), make_claim("c", volume="v"))
+    pod, node = make_pod(volumes=mounts("c")), cluster.state.node("n2")
+    assert node is not None
+    assert VolumeBinding().is_ready(pod, node, cluster.snapshot()).verdict is Verdict.WAIT
+    cluster.state.volumes.apply(replace(make_claim("c", volume="v"), status=ClaimStatus("Lost")))
+    assert (
+        VolumeBinding().is_ready(pod, node, cluster.snapshot()).message == 'volume "v" of claim "c" is gone'
+    )
+
+
+def test_a_claim_whose_volume_is_kept_for_it_is_waited_for() -> None:
+    cluster = cluster_with(make_class(), make_claim("c"), make_volume("v", zone="b", claim="c"))
+    pod, node = make_pod(volumes=mounts("c")), cluster.state.node("n2")
+    assert node is not None
+    assert feasible(cluster.snapshot(), "c") == [False, True, False]
+    assert VolumeBinding().prepare([(pod, 1)], cluster.snapshot()) == {ObjectKey("default", "p"): ()}
+    assert VolumeBinding().is_ready(pod, node, cluster.snapshot()).verdict is Verdict.WAIT
+
+
+def test_a_node_in_another_zone_and_a_provisioner_that_is_full_are_told_apart() -> None:
+    labels = {"topology.kubernetes.io/zone": "eu-1"}
+    cluster = make_cluster().node(labels={"topology.kubernetes.io/zone": "eu-2"}).node(labels=labels)
+    driver = CSIDriver(ObjectMeta("a/b"), CSIDriverSpec(storage_capacity=True))
+    claims = (make_class(provisioner="a/b"), make_claim("c"), make_claim("far", volume="v"))
+    for each in (driver, *claims, make_volume("v", claim="far", labels=labels)):
+        cluster.state.volumes.apply(each)
+    snapshot, pod = cluster.snapshot(), make_pod(volumes=mounts("far", "c"))
+    reasons = VolumeBinding().filter(pod, snapshot, snapshot.live_rows()).reasons
+    assert [(reason.text, reason.rejected.tolist()) for reason in reasons] == [
+        (NOT_IN_ZONE, [True, False]),
+        (NO_SPACE, [True, True]),
+    ]
+    lack = "a/b has no room left there for one of class wait"
+    assert VolumeBinding().example(pod, snapshot, 1, NO_SPACE) == f"claim default/c: {lack}"
+
+
+def test_a_class_of_which_nobody_makes_volumes_is_named() -> None:
+    snapshot = cluster_with(make_class(), make_claim("c")).snapshot()
+    told = VolumeBinding().example(make_pod(volumes=mounts("c")), snapshot, 0, NO_VOLUME)
+    assert told == "claim default/c: no volume of class wait is free there, and nobody makes any"
 
 
 def test_a_member_whose_choice_was_taken_back_will_never_be_ready_there() -> None:

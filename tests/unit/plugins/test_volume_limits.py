@@ -3,7 +3,7 @@
 from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
 
 from muster.api.meta import ObjectMeta
-from muster.api.storage import CSINode, CSINodeSpec, NodeDriver, NodeResources
+from muster.api.storage import CSIDriver, CSIDriverSpec, CSINode, CSINodeSpec, NodeDriver, NodeResources
 from muster.plugins.volume_limits import EXCEEDED, NodeVolumeLimits
 from muster.testing.builders import ClusterBuilder, make_cluster, make_pod
 from muster.testing.conformance import check_plugin
@@ -52,3 +52,30 @@ def test_volumes_that_are_to_be_made_count_too() -> None:
     cluster.state.volumes.apply(make_class(provisioner="disk.example.com"))
     cluster.state.volumes.apply(make_claim("new"))
     assert feasible(cluster, "new") == [False, True]
+
+
+def test_what_is_attached_already_stays_beyond_a_limit_that_was_lowered() -> None:
+    cluster = (
+        cluster_with(1).running("old", "n1", volumes=mounts("a")).running("too", "n1", volumes=mounts("b"))
+    )
+    assert feasible(cluster, "a") == [True, True]
+    assert feasible(cluster, "c") == [False, True]
+
+
+def test_a_raised_limit_counts_at_once() -> None:
+    cluster = cluster_with(1).running("old", "n1", volumes=mounts("a"))
+    assert feasible(cluster, "b") == [False, True]
+    driver = NodeDriver("disk.example.com", NodeResources(2))
+    cluster.state.volumes.apply(CSINode(ObjectMeta("n1"), CSINodeSpec([driver])))
+    assert feasible(cluster, "b") == [True, True]
+
+
+def test_a_driver_that_must_run_is_missed_where_it_does_not() -> None:
+    cluster = cluster_with(2)
+    spec = CSIDriverSpec(prevent_pod_scheduling_if_missing=True)
+    cluster.state.volumes.apply(CSIDriver(ObjectMeta("disk.example.com"), spec))
+    assert feasible(cluster, "a") == [True, False]
+    snapshot, pod = cluster.snapshot(), make_pod(volumes=mounts("a"))
+    (reason,) = NodeVolumeLimits().filter(pod, snapshot, snapshot.live_rows()).reasons
+    assert reason.text == "disk.example.com CSI driver is not installed on the node"
+    assert "n2" in NodeVolumeLimits().example(pod, snapshot, 1, reason.text)
