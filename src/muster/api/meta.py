@@ -51,3 +51,14 @@ class Condition(Struct, frozen=True, gc=False, rename="camel", omit_defaults=Tru
     last_transition_time: str | None = None
     last_probe_time: str | None = None
     observed_generation: Int64 | None = None
+
+
+def version_number(version: str) -> int | None:
+    """A resourceVersion as a number, as those of one kind compare (KEP-5504); None where it is none."""
+    return int(version) if len(version) < 20 and version.isascii() and version.isdigit() else None
+
+
+def is_older(found: ObjectMeta, known: ObjectMeta) -> bool:
+    """Whether one state of an object came before another; False where that cannot be told."""
+    now, before = version_number(found.resource_version), version_number(known.resource_version)
+    return now is not None and before is not None and now < before

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from muster.api.core import Pod
 from muster.api.devices import Allocation, Device, DeviceClass, DeviceObject, ResourceClaim, ResourceSlice
+from muster.api.meta import is_older
 
 ClaimKey = tuple[str, str]  # namespace, name
 DeviceId = tuple[str, str, str]  # driver, pool, device
@@ -74,7 +75,7 @@ class DeviceBook:
         """Take over an object as seen; False if it is older than what is known."""
         meta = found.metadata
         known = self._find(type(found), (meta.namespace, meta.name))
-        if known is not None and known.metadata.uid == meta.uid and _is_older(found, known):
+        if known is not None and known.metadata.uid == meta.uid and is_older(found.metadata, known.metadata):
             return False
         if isinstance(found, ResourceSlice):
             self._slices[meta.name] = found
@@ -179,8 +180,3 @@ def _taken(
         for device in ids_of(allocation) if allocation is not None else ():
             taken[device] = (*taken.get(device, ()), key)
     return taken
-
-
-def _is_older(found: DeviceObject, known: DeviceObject) -> bool:
-    versions = (found.metadata.resource_version, known.metadata.resource_version)
-    return all(version.isdecimal() for version in versions) and int(versions[0]) < int(versions[1])

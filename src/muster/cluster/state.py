@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from muster.api.core import Node, Pod
+from muster.api.meta import is_older, version_number
 from muster.api.quantity import INT64_MAX
 from muster.cluster.axes import add_saturating
 from muster.cluster.changes import NodeChange, PodChange
@@ -83,8 +84,8 @@ class ClusterState:
         """Take over a node as seen; an older version than the known one is ignored."""
         name = node.metadata.name
         old = self.node(name)
-        version = _version(node.metadata.resource_version)
-        if old is not None and _is_older(version, _version(old.metadata.resource_version)):
+        version = version_number(node.metadata.resource_version)
+        if old is not None and is_older(node.metadata, old.metadata):
             return NodeChange(old, old, stale=True)
         gone_at = self._gone_nodes.get(node.metadata.uid)
         if old is None and gone_at is not None and version is not None and version <= gone_at:
@@ -116,7 +117,7 @@ class ClusterState:
         node = self.node(name)
         if node is None:
             return None
-        version = _version(node.metadata.resource_version)
+        version = version_number(node.metadata.resource_version)
         if node.metadata.uid and version is not None:
             _remember(self._gone_nodes, node.metadata.uid, version)
         row = self.table.drop(name)
@@ -450,22 +451,11 @@ class ClusterState:
     def _is_stale(self, pod: Pod, record: _Record | None) -> bool:
         if pod.metadata.uid in self._gone_pods:
             return True
-        return record is not None and _is_older(
-            _version(pod.metadata.resource_version), _version(record.pod.metadata.resource_version)
-        )
+        return record is not None and is_older(pod.metadata, record.pod.metadata)
 
 
 def _key_of(pod: Pod) -> PodKey:
     return (pod.metadata.namespace, pod.metadata.name)
-
-
-def _version(text: str) -> int | None:
-    """resourceVersions of one resource type compare as integers (KEP-5504); others are not compared."""
-    return int(text) if len(text) < 20 and text.isascii() and text.isdigit() else None
-
-
-def _is_older(version: int | None, known: int | None) -> bool:
-    return version is not None and known is not None and version < known
 
 
 def _grew(old: Node | None, new: Node) -> bool:

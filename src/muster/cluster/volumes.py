@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from muster.api.core import Pod
+from muster.api.meta import is_older
 from muster.api.storage import (
     CSIDriver,
     CSINode,
@@ -87,7 +88,11 @@ class VolumeBook:
         table = self._objects[type(found)]
         key = _key_of(found)
         known = table.get(key)
-        if known is not None and known.metadata.uid == found.metadata.uid and _is_older(found, known):
+        if (
+            known is not None
+            and known.metadata.uid == found.metadata.uid
+            and is_older(found.metadata, known.metadata)
+        ):
             return False
         table[key] = found
         self._frozen = None
@@ -193,8 +198,3 @@ def claims_of(pod: Pod) -> tuple[tuple[ClaimKey, bool], ...]:
 
 def _key_of(found: StorageObject) -> ClaimKey:
     return (found.metadata.namespace, found.metadata.name)
-
-
-def _is_older(found: StorageObject, known: StorageObject) -> bool:
-    versions = (found.metadata.resource_version, known.metadata.resource_version)
-    return all(version.isdecimal() for version in versions) and int(versions[0]) < int(versions[1])

@@ -321,6 +321,15 @@ class SchedulerProcess:
 
     async def _hold(self, elector: LeaderElector) -> None:
         await elector.hold()
+        self._lose()
+
+    def _end_restored(self, how: str) -> None:
+        """What is remembered may never have happened; whoever is started next sees everything afresh."""
+        log.error("the API server was restored from a backup, ending to begin afresh: %s", how)
+        self._lose()
+
+    def _lose(self) -> None:
+        """End at once, with exit code 1, and send nothing more."""
         self._is_lost = True
         self._executor.stop()
         self.stop()
@@ -368,6 +377,7 @@ class SchedulerProcess:
             post=self._loop.post,
             has_room=self._loop.has_room,
             on_synced=self._begin_when_ready,
+            on_went_back=self._end_restored,
             rng=self._rng,
             pause=asyncio.sleep,
             now_s=self._now_s,

@@ -2,7 +2,9 @@
 
 In comes an `ApiClient` and what a kind is (`WatchedKind`); out go Events to `post`, in the order in which the
 API server tells them.  A broken watch is resumed where it stopped; when the server has forgotten that
-place (410), the kind is listed again and what vanished meanwhile is told as gone.  Next: `runtime/loop.py`.
+place (410), the kind is listed again and what vanished meanwhile is told as gone.  A list that is older than
+what was seen before is told to nobody: the server was restored from a backup, and what the scheduler
+remembers may never have happened.  Next: `runtime/loop.py`.
 """
 
 import logging
@@ -13,7 +15,7 @@ import msgspec
 import numpy as np
 from msgspec import Raw, Struct
 
-from muster.api.meta import ObjectMeta
+from muster.api.meta import ObjectMeta, is_older, version_number
 from muster.base.errors import ApiError, Expired, Unavailable
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import Event
@@ -28,6 +30,10 @@ UNREADABLE = (msgspec.DecodeError, RecursionError)  # of whatever a server sends
 FAILURES_BEFORE_RELIST = 4  # a place that cannot be resumed, for whatever reason, is given up
 
 log = logging.getLogger("muster.watch")
+
+
+class WentBack(Exception):
+    """The server shows something older than it has shown before."""
 
 
 class HasMetadata(Protocol):
@@ -107,6 +113,7 @@ class ListWatch(Generic[Item]):
         post: Callable[[Event], None],
         has_room: Callable[[], Awaitable[None]],
         on_synced: Callable[[], None],
+        on_went_back: Callable[[str], None],
         rng: np.random.Generator,
         pause: Callable[[float], Awaitable[None]],
         now_s: Callable[[], float],
@@ -118,11 +125,15 @@ class ListWatch(Generic[Item]):
         self._post = post
         self._has_room = has_room
         self._on_synced = on_synced
+        self._on_went_back = on_went_back
         self._rng = rng
         self._pause = pause
         self._now_s = now_s
         self._known: dict[ObjectKey, tuple[str, str]] = {}  # uid and resourceVersion last told
         self._version = ""
+        self._newest: int | None = (
+            None  # the highest version the server has shown, kept when the place is not
+        )
         self._failures = 0
         page_of: Any = Page
         self._page_decoder = msgspec.json.Decoder(page_of[kind.type])
@@ -130,7 +141,7 @@ class ListWatch(Generic[Item]):
         self._frame_decoder = msgspec.json.Decoder(Frame)
 
     async def run(self) -> None:
-        """Keep watching until cancelled.  Failures are logged, counted and tried again."""
+        """Keep watching until cancelled or the server went back.  Failures are logged and tried again."""
         while True:
             try:
                 if not self._version:
@@ -148,6 +159,9 @@ class ListWatch(Generic[Item]):
                     await self._back_off(None)
             except ApiError as error:
                 await self._failed(error)
+            except WentBack as error:
+                self._on_went_back(str(error))
+                return
 
     def forget_place(self) -> None:
         """Begin with a list when next run, and count as not listed until then; to be called between runs."""
@@ -155,7 +169,10 @@ class ListWatch(Generic[Item]):
         self.synced = False
 
     async def list_once(self) -> None:
-        """List everything and tell what is new, what changed, and what is gone since last time."""
+        """List everything and tell what is new, what changed, and what is gone since last time.
+
+        Raises   ApiError; WentBack, before anything that is older than before has been told.
+        """
         present: set[ObjectKey] = set()
         continue_, version = "", ""
         limit = PAGE
@@ -173,6 +190,7 @@ class ListWatch(Generic[Item]):
                 continue_, limit = "", 0
                 continue
             metadata, items = self._read_page(answer.body)
+            self._check_age(metadata, items)
             for item in items:
                 await self._tell(item)
                 present.add(_key_of(item.metadata))
@@ -182,7 +200,7 @@ class ListWatch(Generic[Item]):
                 break
         for key in [key for key in self._known if key not in present]:
             self._tell_gone(key)
-        self._version = version
+        self._move_to(version)
         self.counts.lists += 1
         if not self.synced:
             self.synced = True
@@ -214,12 +232,35 @@ class ListWatch(Generic[Item]):
         self.counts.events += frame.type != "BOOKMARK"
         if frame.type in ("ADDED", "MODIFIED") and (item := self._read_item(frame.object)) is not None:
             await self._tell(item)
-            self._version = item.metadata.resource_version
+            self._move_to(item.metadata.resource_version)
             return
         metadata = self._read(frame.object, Named).metadata
         if frame.type == "DELETED":
             self._tell_gone(_key_of(metadata))
-        self._version = metadata.resource_version
+        self._move_to(metadata.resource_version)
+
+    def _move_to(self, version: str) -> None:
+        """The next watch goes on from here."""
+        self._version = version
+        self._newest = max(
+            (each for each in (self._newest, version_number(version)) if each is not None), default=None
+        )
+
+    def _check_age(self, metadata: ListMeta, items: list[Item]) -> None:
+        """Raise WentBack where a list, which is always of now, is older than what was shown before."""
+        version = version_number(metadata.resource_version)
+        if version is not None and self._newest is not None and version < self._newest:
+            raise WentBack(
+                f"a list of {self.kind.name} is of version {version}, {self._newest} was seen before"
+            )
+        for item in items:
+            found = item.metadata
+            uid, told = self._known.get(_key_of(found), ("", ""))
+            if uid == found.uid and is_older(found, ObjectMeta(resource_version=told)):
+                name = "/".join(filter(None, _key_of(found)))
+                raise WentBack(
+                    f"{self.kind.name} {name} is of version {found.resource_version}, {told} was seen before"
+                )
 
     def _raise_error(self, raw: Raw) -> None:
         error = self._read(raw, WatchError)

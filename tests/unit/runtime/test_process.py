@@ -186,6 +186,21 @@ async def test_who_stands_by_for_the_first_of_its_leases_looks_at_the_others_too
         await cluster.changed.wait_for(lambda: cluster.leases_read == {"first", "muster"})
 
 
+async def test_a_restored_backup_ends_the_process_so_that_a_fresh_one_begins(
+    cluster: FakeCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster.add_node("n1", "4")
+    process = cluster.process(elects_leader=False)
+    task = asyncio.create_task(process.run())
+    await cluster.wait_for(cluster.add_gang(1))
+    cluster.version = 50
+    for queue in cluster.watchers[NODES.path]:
+        expired = {"type": "ERROR", "object": {"code": 410, "message": "too old"}}
+        queue.put_nowait(json.dumps(expired).encode() + b"\n")
+    assert await task == 1
+    assert "restored from a backup" in caplog.text
+
+
 async def test_without_election_no_lease_is_touched(cluster: FakeCluster) -> None:
     cluster.add_node("n1", "4")
     async with cluster.running(elects_leader=False):

@@ -84,6 +84,7 @@ class Bench:
         self.clock = ManualClock()
         self.events: list[str] = []
         self.synced = 0
+        self.went_back: list[str] = []
         self.tick_s = tick_s
         self.watch = ListWatch(
             kind,
@@ -91,6 +92,7 @@ class Bench:
             post=self._note,
             has_room=self._has_room,
             on_synced=self._note_synced,
+            on_went_back=self.went_back.append,
             rng=np.random.default_rng(1),
             pause=self.clock.pause,
             now_s=self._now_s,
@@ -208,11 +210,48 @@ async def test_the_time_the_server_asks_for_is_kept() -> None:
 
 
 async def test_a_place_that_cannot_be_resumed_is_given_up_in_the_end() -> None:
-    broken: Script = [
-        Unavailable("too large resource version", code=504) for _ in range(FAILURES_BEFORE_RELIST)
-    ]
-    bench = Bench([page(9, node("a", 1)), page(3)], broken)
+    broken: Script = [Unavailable("internal error", code=500) for _ in range(FAILURES_BEFORE_RELIST)]
+    bench = Bench([page(9, node("a", 1)), page(30)], broken)
     assert await bench.run() == ["+a@1", "synced", "-a"]
+    assert bench.went_back == []
+
+
+async def test_a_restored_backup_is_noticed_and_nothing_of_it_is_told() -> None:
+    too_large: Script = [Unavailable("too large resource version", code=504)] * FAILURES_BEFORE_RELIST
+    frames = [frame("ADDED", node("a", 50))]
+    bench = Bench([page(9), page(20, node("b", 15))], [frames, *too_large])
+    await bench.watch.run()
+    assert bench.events == ["synced", "+a@50"]
+    assert bench.went_back == ["a list of nodes is of version 20, 50 was seen before"]
+
+
+async def test_a_restored_backup_that_has_gone_on_for_long_shows_by_an_object() -> None:
+    bench = Bench([page(9, node("a", 8)), page(30, node("a", 5))], [[GONE]])
+    await bench.watch.run()
+    assert bench.events == ["+a@8", "synced"]
+    assert bench.went_back == ["nodes a is of version 5, 8 was seen before"]
+
+
+async def test_an_object_made_anew_is_not_older_than_the_one_before() -> None:
+    bench = Bench([page(9, node("a", 8)), page(30, node("a", 5, uid="other"))], [[GONE]])
+    assert await bench.run() == ["+a@8", "synced", "-a", "+a@5"]
+
+
+async def test_who_takes_over_and_lists_afresh_still_notices_a_restored_backup() -> None:
+    bench = Bench([page(9), page(4)], [])
+    await bench.run()
+    bench.watch.forget_place()
+    await bench.watch.run()
+    assert bench.went_back == ["a list of nodes is of version 4, 9 was seen before"]
+
+
+async def test_versions_that_are_no_numbers_are_not_compared() -> None:
+    lists: list[bytes | ApiError] = [page(9, node("a", 8)), page(30, node("a", 5))]
+    lists = [
+        text.replace(b'"8"', b'"x8"').replace(b'"9"', b'"y9"') for text in lists if isinstance(text, bytes)
+    ]
+    bench = Bench(lists, [[GONE]])
+    assert await bench.run() == ["+a@x8", "synced", "+a@5"]
 
 
 async def test_a_watch_that_ends_at_once_is_not_repeated_at_once() -> None:
