@@ -4,10 +4,12 @@ A dialect (`muster.dialects`) translates objects of one API into these types and
 above knows a field name of any API.  Next: `framework/ports.py`, the events that carry them.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from msgspec import Struct
 
+from muster.api.core import Pod
 from muster.api.meta import Condition
 
 
@@ -107,3 +109,16 @@ class Subgroup(Struct, frozen=True):
     group: Group
     known: int = 0
     children: tuple["Subgroup", ...] = ()
+
+
+def explain_missing(count: int, known: Iterable[Pod]) -> str:
+    """Say where to look for why `count` members were not created, by who made those that are `known`.
+
+    Muster sees neither quotas nor webhooks: who was refused has said so.  "" for pods without a controller.
+    """
+    owners = (owner for pod in known for owner in pod.metadata.owner_references or () if owner.controller)
+    maker = next(owners, None)
+    if maker is None:
+        return ""
+    others = "other one is" if count == 1 else f"other {count} are"
+    return f"if the {others} refused, by a quota or a webhook, the events of {maker.kind} {maker.name} say so"

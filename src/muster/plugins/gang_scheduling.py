@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from muster.api.core import Pod
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
-from muster.framework.groups import Group, Subgroup
+from muster.framework.groups import Group, Subgroup, explain_missing
 from muster.framework.status import Status
 
 
@@ -35,7 +35,9 @@ class GangScheduling:
         known = len(waiting) + placed
         if known >= group.min_count:
             return Status.success()
-        return Status.unresolvable(f"waits for members: {known} of {group.min_count} exist")
+        text = f"waits for members: {known} of {group.min_count} exist"
+        where = explain_missing(group.min_count - known, waiting)
+        return Status.unresolvable(f"{text}; {where}" if where else text)
 
     def placement_feasible(self, group: Group, *, assigned: int, remaining: int) -> Status:
         if assigned >= group.needed:

@@ -7,8 +7,11 @@ change every half minute at most.  In come the books and a gang; out goes a patc
 is new.
 """
 
+from collections.abc import Iterator
+
 from muster.api.meta import Condition
 from muster.api.times import format_seconds
+from muster.framework.groups import explain_missing
 from muster.framework.ports import Effect
 from muster.scheduling import standing
 from muster.scheduling.books import Books
@@ -32,6 +35,9 @@ _AT_ONCE = frozenset(
     }
 )
 _TRUE = frozenset({standing.BOUND, standing.RUNNING, standing.READY})
+_LACKING = frozenset(
+    {standing.UNDER_WAY, standing.HALF_HELD, standing.MEMBERS_LOST}
+)  # more members would help
 CURE = (
     "pods without a controller are not deleted, for nobody would make them again: delete them yourself, "
     'create what is missing, or set the annotation muster.dev/release-bare-pods: "true"'
@@ -62,7 +68,7 @@ def whole_condition(books: Books, leaf: Cast, *, starts: bool = False) -> Condit
         type=WHOLE,
         status="True" if reason in _TRUE else "False",
         reason=reason,
-        message=shorten("; ".join(filter(None, (_numbers(counts), _words(books, leaf, gang, reason))))),
+        message=shorten("; ".join(filter(None, _clauses(books, leaf, gang, reason, counts)))),
         observed_generation=group.generation,
     )
 
@@ -153,6 +159,15 @@ def _reason(books: Books, leaf: Cast, gang: Gang | None, counts: Counts, said: C
     if gang is not None and gang.was_ready:
         return standing.READY
     return standing.RUNNING if counts.running + counts.succeeded >= counts.needed else standing.BOUND
+
+
+def _clauses(books: Books, leaf: Cast, gang: Gang | None, reason: str, counts: Counts) -> Iterator[str]:
+    """All that is said in this state."""
+    yield _numbers(counts)
+    yield _words(books, leaf, gang, reason)
+    if reason in _LACKING and counts.created < counts.needed:
+        known = (member.pod for member in leaf.of(Stage.BOUND, Stage.ASSUMED, Stage.WAITING))
+        yield explain_missing(counts.needed - counts.created, known)
 
 
 def _numbers(counts: Counts) -> str:

@@ -1,6 +1,7 @@
 """What a pending group says it waits for."""
 
 from msgspec.structs import replace
+from tests.unit.scheduling.gang_world import owned
 from tests.unit.scheduling.world import World, key_of
 
 from muster.api.meta import Condition
@@ -26,6 +27,17 @@ def test_after_five_seconds_an_incomplete_gang_says_how_many_members_exist() -> 
     assert (condition.status, condition.reason) == ("True", "MembersMissing")
     assert condition.message == "waits for members: 2 of 3 exist"
     assert world.condition("g") is None
+
+
+def test_five_of_eight_exist_and_the_group_says_who_knows_why_the_rest_does_not() -> None:
+    world = owned(World().node("n1").group("g", 8), "g", *range(5)).run(6)
+    condition = waiting(world)
+    assert condition is not None
+    assert condition.message == (
+        "waits for members: 5 of 8 exist; "
+        "if the other 3 are refused, by a quota or a webhook, the events of Job j say so"
+    )
+    assert world.bound == set()
 
 
 def test_a_gang_placed_sooner_says_nothing() -> None:

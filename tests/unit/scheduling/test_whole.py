@@ -55,6 +55,15 @@ def test_a_loss_is_said_at_once() -> None:
     assert words(world).startswith("2 created, 2 bound, 0 running of 3 needed")
 
 
+def test_a_lost_member_that_is_not_made_again_is_to_be_asked_of_who_makes_it() -> None:
+    world = gang().run(60).delete("g-1").run()
+    assert words(world).endswith(
+        "if the other one is refused, by a quota or a webhook, the events of Job j say so"
+    )
+    owned(world, "g", 1).run(60)
+    assert words(world) == "3 created, 3 bound, 0 running of 3 needed"
+
+
 def test_a_gang_under_way_says_by_when_it_must_be_whole() -> None:
     world = gang()
     world.refused = {"g-0": (403, "no")}
