@@ -12,6 +12,8 @@ STORM_FAILED_ONCE: dict[int, str] = {
     38: "an older status write landed late, and PodGroupInitiallyScheduled was not True any more",
     21: "an eviction without a placement, by an early state of preemption",
     113: "a leader whose clock was an hour ahead took victims that were leaving for stuck ones",
+    93: "the rest of a group was evicted whose other members had been asked to leave before",
+    183: "a leader that did not know of a restored backup said True of what it had bound before",
     55: "a process that had seen what a restored backup takes back placed pods on it",
 }
 

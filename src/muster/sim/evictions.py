@@ -109,6 +109,7 @@ class SoundEvictions:
         Where parts of GPUs are about, sums do not tell who is in the way: then need is not judged.
         """
         shares = any(GPU_MILLI in (pod.metadata.annotations or {}) for pod in self._told.pods.values())
+        asked = {uid for leaving in self._leaving.values() for uid in leaving}
         units: dict[object, list[Pod]] = {}
         for pod in victims:
             group = self._told.groups.get(self._told.group_of.get(_key_of(pod)) or ObjectKey("", ""))
@@ -124,6 +125,7 @@ class SoundEvictions:
                     if self._told.group_of[key] == unit
                     and pod not in pods
                     and not pod.is_terminating
+                    and pod.metadata.uid not in asked
                     and self._is_placed(key, pod)
                 ]
                 if left:

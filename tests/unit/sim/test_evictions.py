@@ -105,3 +105,16 @@ def test_pods_of_a_gang_that_is_released_go_for_nobody() -> None:
     scene = Scene()
     released = replace(evict("low"), preemptor_kind="", preemptor=ObjectKey("", ""))
     assert scene.tell(TimeReached(), released) == []
+
+
+def test_those_who_were_asked_to_leave_before_do_not_stay() -> None:
+    scene = Scene()
+    scene.tell(GroupSeen(make_group("v", 1, priority=1, disruption_mode="all")))
+    scene.see(make_pod("low", cpu=1, node="n1", priority=1), "v")
+    assert scene.decide("low") == []
+    scene.see(make_pod("low2", cpu=1, node="n1", priority=1), "v")
+    scene.see(make_pod("late", cpu=2, priority=20))
+    late = ObjectKey("default", "late")
+    seat = PatchPodStatus(late, "uid-late", nominated_node_name="n1")
+    rest = EvictPod(ObjectKey("default", "low2"), "uid-low2", Condition("DisruptionTarget", "True"), "pod", late)
+    assert scene.tell(TimeReached(), seat, rest) == []

@@ -50,6 +50,7 @@ class FrontDoor:
         self.catalog = inner.catalog
         self.quota: int | None = None
         self.denied: set[str] = set()
+        self.writers: dict[int, str] = {}  # who wrote, by the last revision of the request
         self._sky = sky
         self._count = count
         self._landed = landed
@@ -67,7 +68,11 @@ class FrontDoor:
                 return _refusal(403, "Forbidden", "exceeded quota: pods")
         elif request.method == "PATCH" and request.user == _KUBELET and path.endswith("/status"):
             request = self._spoil_start(request)
-        return self.inner.handle(request, now_s)
+        before = self.store.revision
+        response = self.inner.handle(request, now_s)
+        if self.store.revision != before:
+            self.writers[self.store.revision] = request.user
+        return response
 
     # ── bindings ──
 

@@ -4,7 +4,7 @@ Each promise is a checker of the loop (`check`); some follow the ledger (`see`, 
 scheduler what it thinks.  Next: `settled.py`, what must hold once all is calm.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from muster.sim.checkers import NothingForgotten
 from muster.sim.storm.door import Landed
@@ -133,18 +133,25 @@ class SoundDecisions:
 
 
 class Starts:
-    """Which gangs have started: minCount members were bound at the same time."""
+    """Which gangs have started: minCount members were bound at the same time.
 
-    def __init__(self, ledger: Ledger) -> None:
+    `is_outdated` tells of a write whether it comes from a process that does not know yet that the store was
+    restored.  What such a one says of a group is taken for so: nobody can tell it from a loss after the start.
+    """
+
+    def __init__(self, ledger: Ledger, is_outdated: Callable[[Object], bool] = lambda written: False) -> None:
         self.started: set[str] = set()  # uids of groups
         self.ever_bound: dict[str, set[str]] = {}  # by uid of the group: uids of pods
         self.least_needed: dict[str, int] = {}  # by uid of the group
         self._ledger = ledger
+        self._is_outdated = is_outdated
 
     def see(self, kind: str, before: Object | None, after: Object | None, now_s: float) -> None:
         """Look at the group that an object belongs to."""
         if kind == GROUPS and after is not None:
             self._look(after)
+            if says_scheduled(after) and self._is_outdated(after):
+                self.started.add(uid_of(after))
         elif kind == PODS and after is not None and node_of(after) and group_of(after):
             group = self._ledger.groups.get(group_of(after))
             if group is not None:

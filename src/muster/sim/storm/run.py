@@ -62,7 +62,7 @@ class Storm:
         )
         self.users = Users(self.world, streams[4], storm_s=STORM_S)
         self.outages = Outages(self.world, streams[5], storm_s=STORM_S)
-        self.starts = Starts(self.world.ledger)
+        self.starts = Starts(self.world.ledger, self.world.is_outdated)
         self.meter = Meter(self.world.ledger.view)
         true_is_true = TrueIsTrue(self.starts)
         not_held = NotHeldIdle(self.world, self.starts)

@@ -126,6 +126,11 @@ class StormWorld:
             event = self._events[key] = event_of(resource, obj, gone=gone)
         return event
 
+    def is_outdated(self, written: Object) -> bool:
+        """Whether this state was written by a process that was there before the store was restored."""
+        writer = self.processes.get(self.door.writers.get(int(written["metadata"]["resourceVersion"]), ""))
+        return writer is not None and writer.started_s < self.restored_s
+
     def _note_landed(self, landed: Landed) -> None:
         self.ledger.landed[uid_of(landed.pod)] = landed
         for reader in self.landing_readers:
@@ -153,6 +158,7 @@ class StormWorld:
         self.count("restored from a backup")
         self.restored_s = self.now_s()
         self._events.clear()
+        self.door.writers.clear()
         self.store.restore(backup, self._server.catalog.by_name, self.now_s())
         self.cluster = EmbeddedCluster(self.door, controllers=_controllers())
         self.ledger.restart(self.now_s())

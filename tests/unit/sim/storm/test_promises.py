@@ -206,3 +206,24 @@ def test_a_complaint_stops_the_run() -> None:
     bind(stage, "p0", user=leader.identity)
     with pytest.raises(Violation, match="did not decide"):
         stage.simulation.judge([checker])
+
+
+def test_who_does_not_know_of_a_restored_backup_is_believed(stage: Stage) -> None:
+    stage.run(1.0)
+    said = {"type": "PodGroupInitiallyScheduled", "status": "True"}
+    group = {**stage.world.ledger.groups["g"], "status": {"conditions": [said]}}
+    for outdated, started in ((False, set()), (True, {uid_of(group)})):
+        starts = Starts(stage.world.ledger, lambda written, outdated=outdated: outdated)  # type: ignore[misc]
+        starts.see("podgroups.scheduling.k8s.io", None, group, 0.0)
+        assert starts.started == started
+
+
+def test_a_write_of_a_process_from_before_a_restored_backup_is_known() -> None:
+    stage = Stage()
+    stage.run(10.0)
+    stage.gang("g", 2)
+    stage.run(5.0)
+    written = stage.world.ledger.groups["g"]
+    assert not stage.world.is_outdated(written)
+    stage.world.restored_s = stage.world.now_s()
+    assert stage.world.is_outdated(written)
