@@ -17,6 +17,7 @@ from muster.apiserver.quantities import NOT_A_QUANTITY, canonical_quantity
 from muster.apiserver.schemas import Field, ListOf, MapOf, Record, Scalar, Type
 
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_CANONICAL_MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 _CANONICAL_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
 _MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
@@ -83,7 +84,7 @@ def decode(record: Record, value: dict[str, Any], reading: Reading) -> dict[str,
 def zero_of(type_: Type) -> Any:
     """What Go prints for a value of this type that was never set."""
     if isinstance(type_, Record):
-        return {name: zero_of_field(field) for name, field in type_.fields.items() if field.always}
+        return {name: zero_of_field(field) for name, field in type_.always}
     if isinstance(type_, Scalar):
         return _ZEROS.get(type_.form)
     return None
@@ -133,8 +134,8 @@ def _record(record: Record, value: Any, path: str, reading: Reading) -> dict[str
             out[name] = made
     if reading.twice:
         reading.add_twice(value, path, fields)
-    for name, field in fields.items():
-        if field.always and name not in out:
+    for name, field in record.always:
+        if name not in out:
             out[name] = zero_of_field(field)
     return out
 
@@ -247,6 +248,8 @@ def _time(type_: Scalar, value: Any) -> str:
 
 
 def _microtime(type_: Scalar, value: Any) -> str:
+    if type(value) is str and _CANONICAL_MICRO_TIME.fullmatch(value) and _instant(value, _MICRO_LAYOUT):
+        return value
     return _instant(value, _MICRO_LAYOUT).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

@@ -36,9 +36,9 @@ def apply_patch(call: Call, route: Route, old: Object | None, validation: str) -
     if old is None:
         raise not_found(route.kind, route.name)
     current = view_of(route.kind, route.version, old)
-    record = call.record_of(route.kind.group, route.version, route.kind.kind)
+    record = call.record_of(*_kind_of(route))
     faults = duplicates_of(document)
-    shown = ""
+    is_strategic = content == STRATEGIC_PATCH
     if content == JSON_PATCH:
         faults = [f"json patch {fault}" for fault in faults]
         patched = _apply_json_patch(current, document.value)
@@ -49,18 +49,20 @@ def apply_patch(call: Call, route: Route, old: Object | None, validation: str) -
             raise bad_request(f"error decoding patch: {_NOT_A_MAP.format(found=_found(document.value))}")
         patched = merge_patch(current, document.value)
     else:
-        shown = go_text(document.value)
         patched = _merge_strategically(record, current, document.value)
-    if not shown and (why := type_fault(call, patched, route.kind.group, route.version, route.kind.kind)):
-        raise _not_decodable(patched, shown, why)
+    why = "" if is_strategic else type_fault(call, patched, *_kind_of(route))
+    if why:
+        raise _not_decodable(document, patched, why, is_strategic=is_strategic)
     reading = Reading()
     try:
         obj = decode(record, patched, reading)
     except DecodeError as error:
-        raise _not_decodable(patched, shown, error.converted if shown else str(error)) from None
+        why = error.converted if is_strategic else str(error)
+        raise _not_decodable(document, patched, why, is_strategic=is_strategic) from None
     faults += reading.faults
     if faults and validation == "Strict":
-        raise _not_decodable(patched, shown, f"strict decoding error: {', '.join(faults)}")
+        why = f"strict decoding error: {', '.join(faults)}"
+        raise _not_decodable(document, patched, why, is_strategic=is_strategic)
     if validation == "Warn":
         for fault in faults:
             call.warn(fault)
@@ -101,8 +103,13 @@ def _found(value: Any) -> str:
     return {list: "array", str: "string", bool: "bool", dict: "object"}.get(type(value), "number")
 
 
-def _not_decodable(patched: Object, shown: str, why: str) -> Refused:
-    quoted = json.dumps(shown or json.dumps(patched, separators=(",", ":")), ensure_ascii=False)
+def _kind_of(route: Route) -> tuple[str, str, str]:
+    return route.kind.group, route.version, route.kind.kind
+
+
+def _not_decodable(document: Document, patched: Object, why: str, *, is_strategic: bool) -> Refused:
+    shown = go_text(document.value) if is_strategic else json.dumps(patched, separators=(",", ":"))
+    quoted = json.dumps(shown, ensure_ascii=False)
     cause = Cause("patch", "FieldValueInvalid", f"Invalid value: {quoted}: {why}")
     return invalid("", "", "", [cause])
 

@@ -7,7 +7,7 @@ tests/controlplane/make_schema.py, which says what their lines mean.
 
 import json
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 
 from msgspec import Struct
@@ -48,6 +48,11 @@ class Record:
         package, self.short = name.split("/")
         self.go = f"{package.rsplit('.', 1)[-1]}.{self.short}"
         self.fields: dict[str, Field] = {}
+
+    @cached_property
+    def always(self) -> "tuple[tuple[str, Field], ...]":
+        """Fields that are printed even when nothing was given, by name."""
+        return tuple((name, field) for name, field in self.fields.items() if field.always)
 
 
 Type = Scalar | ListOf | MapOf | Record

@@ -60,23 +60,26 @@ class Simulation:
 
     def next_due_s(self) -> float | None:
         """When the next step is due, None when nothing ever is."""
-        times = [] if self._world_due_s is None else [self._world_due_s]
-        if self._due:
-            times.append(self._due[0][0])
-        return min(times, default=None)
+        if not self._due:
+            return self._world_due_s
+        action_s = self._due[0][0]
+        return action_s if self._world_due_s is None else min(action_s, self._world_due_s)
 
     def step(self) -> bool:
         """Do the next action, or let the world do what is due; then check.  False when nothing is due."""
         due_s = self.next_due_s()
         if due_s is None:
             return False
+        self._step(due_s)
+        return True
+
+    def _step(self, due_s: float) -> None:
         self.now_s = max(self.now_s, due_s)
         self.steps += 1
         if self._due and self._due[0][0] <= self.now_s:
             heapq.heappop(self._due)[2]()
         self._world_due_s = self._world.advance(self.now_s)
         self.judge(self._checkers)
-        return True
 
     def run_until(self, time_s: float, *, step_max: int | None = None) -> None:
         """Take every step due up to `time_s` (at most up to step number `step_max`) and arrive there."""
@@ -85,7 +88,7 @@ class Simulation:
             if due_s is None or due_s > time_s:
                 self.now_s = max(self.now_s, time_s)
                 return
-            self.step()
+            self._step(due_s)
 
     def judge(self, checkers: Iterable[Checker]) -> None:
         """Ask these checkers now; raises Violation at the first complaint."""

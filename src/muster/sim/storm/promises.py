@@ -107,6 +107,7 @@ class SoundDecisions:
     def __init__(self, world: StormWorld) -> None:
         self._world = world
         self._looked_s = 0.0
+        self._heard = ("", 0)
         self._queues: dict[str, NothingForgotten] = {}
 
     def check(self, now_s: float) -> Iterator[str]:
@@ -114,9 +115,11 @@ class SoundDecisions:
         for replica in self._world.replicas.values():
             if not replica.is_deciding or replica.started_s < self._world.restored_s:
                 continue  # one that still knows what never was is about to be started anew
-            for checker in (replica.whole, replica.room, replica.evictions, replica.backoffs):
-                for complaint in checker.check(now_s):
-                    yield f"{replica.identity}: {checker.name}: {complaint}"
+            if replica.has_decided:
+                replica.has_decided = False
+                for checker in (replica.whole, replica.room, replica.evictions, replica.backoffs):
+                    for complaint in checker.check(now_s):
+                        yield f"{replica.identity}: {checker.name}: {complaint}"
             if replica.line.impatience:
                 yield f"Retry-After: {replica.line.impatience[0]}"
         if now_s - self._looked_s >= _LOOK_EVERY_S:
@@ -127,6 +130,10 @@ class SoundDecisions:
         leader = self._world.deciding
         if leader is None or leader.started_s < self._world.restored_s:
             return
+        if self._heard == (leader.identity, leader.heard):
+            return  # it has been told nothing since the last look
+        if leader.is_settled:
+            self._heard = leader.identity, leader.heard
         queues = self._queues.setdefault(leader.identity, NothingForgotten(leader, leader.told))
         for complaint in queues.check(leader.clock.now_s()):
             yield f"{leader.identity}: {queues.name}: {complaint}"
@@ -264,19 +271,24 @@ class NotHeldIdle:
         """Gangs that have been half held for longer than they may."""
         passed_s = now_s - (self._last_s if self._last_s is not None else now_s)
         self._last_s = now_s
-        leader = self._world.deciding
-        if self._world.is_up and leader is not None and not leader.is_paused:
-            for uid in self._under_way:
-                self._held_s[uid] = self._held_s.get(uid, 0.0) + passed_s
-        for name in sorted(self._touched):
-            self._look(name)
-        self._touched.clear()
+        if self._under_way:
+            self._count(passed_s)
+        if self._touched:
+            for name in sorted(self._touched):
+                self._look(name)
+            self._touched.clear()
         for uid, name in self._under_way.items():
             group = self._world.ledger.groups.get(name)
             if group is not None and self._held_s.get(uid, 0.0) > bind_timeout_s(group) + GRACE_S:
                 holding = sum(map(holds, self._world.ledger.members_of(name)))
                 needed = min_count_of(group)
                 yield f"gang {name} holds {holding} of {needed} since {self._held_s[uid]:.0f} s"
+
+    def _count(self, passed_s: float) -> None:
+        leader = self._world.deciding
+        if self._world.is_up and leader is not None and not leader.is_paused:
+            for uid in self._under_way:
+                self._held_s[uid] = self._held_s.get(uid, 0.0) + passed_s
 
     def _look(self, name: str) -> None:
         group = self._world.ledger.groups.get(name)

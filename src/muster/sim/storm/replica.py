@@ -81,6 +81,7 @@ class Replica:
 
     `name` says which of the replicas it is, `identity` which process.  `term` is the number of the leader
     that it has become (0: it never led).  `decided` is where it has asked each pod (by uid) to be bound.
+    `heard` counts what it was told; `has_decided` whether it answered something since that was set to False.
     """
 
     def __init__(
@@ -93,9 +94,11 @@ class Replica:
         self.term = 0
         self.is_dead = False
         self.is_deciding = False
+        self.heard = 0
+        self.has_decided = False
         self.decided: dict[str, set[str]] = {}
         self.candidacy = Candidacy(name=LEASE_NAME, identity=identity)
-        self.scheduler = build(Config(scheduler_names=SCHEDULER_NAMES))
+        self.scheduler = build(Config(scheduler_names=SCHEDULER_NAMES), third_party={})
         self.told = Told()
         self.whole = GangWhole(self.told)
         self.room = RoomAsTold(self.told)
@@ -271,6 +274,8 @@ class Replica:
             return
         now_s = self.clock.now_s()
         effects = tuple(self.scheduler.handle(event, now_s))
+        self.heard += 1
+        self.has_decided = self.has_decided or bool(effects)
         self.told.observe(event, effects, now_s)
         self.evictions.observe(event, effects, now_s)
         self.backoffs.observe(event, effects, now_s)

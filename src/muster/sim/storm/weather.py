@@ -85,6 +85,7 @@ class Weather(Struct, frozen=True):
 
 
 CALM = Weather()
+_DRAWN_AT_ONCE = 1000
 
 
 class Sky:
@@ -93,6 +94,7 @@ class Sky:
     def __init__(self, weather: Weather, generator: np.random.Generator) -> None:
         self.weather = weather
         self._generator = generator
+        self._drawn: list[float] = []  # the next numbers of the generator, last first
 
     def clear(self) -> None:
         """From now on nothing goes wrong."""
@@ -100,13 +102,13 @@ class Sky:
 
     def strikes(self, chance: float) -> bool:
         """Whether it happens this time; draws nothing where it cannot."""
-        return chance > 0 and bool(self._generator.random() < chance)
+        return chance > 0 and self._draw() < chance
 
     def pick(self, chances: tuple[tuple[str, float], ...]) -> str:
         """At most one of several faults that exclude each other; "" for none."""
         if not any(chance for _, chance in chances):
             return ""
-        left = float(self._generator.random())
+        left = self._draw()
         for name, chance in chances:
             if left < chance:
                 return name
@@ -115,4 +117,10 @@ class Sky:
 
     def between(self, low: float, high: float) -> float:
         """A number between these two."""
-        return float(self._generator.uniform(low, high))
+        return low + (high - low) * self._draw()
+
+    def _draw(self) -> float:
+        """The next number between 0 and 1; drawn by the thousand, for one at a time is slow."""
+        if not self._drawn:
+            self._drawn = self._generator.random(_DRAWN_AT_ONCE).tolist()[::-1]
+        return self._drawn.pop()
