@@ -116,5 +116,7 @@ def test_those_who_were_asked_to_leave_before_do_not_stay() -> None:
     scene.see(make_pod("late", cpu=2, priority=20))
     late = ObjectKey("default", "late")
     seat = PatchPodStatus(late, "uid-late", nominated_node_name="n1")
-    rest = EvictPod(ObjectKey("default", "low2"), "uid-low2", Condition("DisruptionTarget", "True"), "pod", late)
+    rest = EvictPod(
+        ObjectKey("default", "low2"), "uid-low2", Condition("DisruptionTarget", "True"), "pod", late
+    )
     assert scene.tell(TimeReached(), seat, rest) == []

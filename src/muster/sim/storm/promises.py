@@ -143,7 +143,7 @@ class Starts:
     """Which gangs have started: minCount members were bound at the same time.
 
     `is_outdated` tells of a write whether it comes from a process that does not know yet that the store was
-    restored.  What such a one says of a group is taken for so: nobody can tell it from a loss after the start.
+    restored.  What such a one says of a group is taken for so: nobody can tell it from a loss after it.
     """
 
     def __init__(self, ledger: Ledger, is_outdated: Callable[[Object], bool] = lambda written: False) -> None:
