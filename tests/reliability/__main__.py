@@ -6,9 +6,13 @@ from collections.abc import Callable
 
 from tests.controlplane.build import BuildError
 from tests.controlplane.start import StartError
-from tests.reliability import crash, failover
+from tests.reliability import crash, failover, soak
 
-VERBS: dict[str, Callable[[list[str]], int]] = {"crash": crash.main, "failover": failover.main}
+VERBS: dict[str, Callable[[list[str]], int]] = {
+    "crash": crash.main,
+    "failover": failover.main,
+    "soak": soak.main,
+}
 
 
 def main() -> int:

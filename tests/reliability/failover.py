@@ -35,20 +35,22 @@ PAUSE_LEFT_S = 3.0  # a paused leader sleeps on after the other one has begun
 class Stream:
     """Gangs that come one after another, and go once they were whole, oldest first."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, *, every_s: float = EVERY_S, there_max: int = GANGS_THERE_MAX) -> None:
         self.made = 0
         self._stage = stage
+        self._every_s = every_s
+        self._there_max = there_max
         self._there: list[str] = []
         self._numbers: Iterator[int] = itertools.count()
 
     async def flow(self) -> None:
         """Create and delete until cancelled."""
         while True:
-            if len(self._there) < GANGS_THERE_MAX:
+            if len(self._there) < self._there_max:
                 await self._create()
             else:
                 await self._delete_oldest_whole()
-            await asyncio.sleep(EVERY_S)
+            await asyncio.sleep(self._every_s)
 
     async def settle(self) -> list[str]:
         """Wait for all that is there to be whole, remove it, and give those that never were."""
@@ -89,7 +91,10 @@ class Pair:
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
-        self._replicas = [Scheduler(stage, name, server="", elects_leader=True) for name in ("a", "b")]
+        kubeconfig = stage.plane.kubeconfig
+        self._replicas = [
+            Scheduler(stage.folder, name, kubeconfig=kubeconfig, elects_leader=True) for name in ("a", "b")
+        ]
 
     async def start(self) -> None:
         """Start those that do not run."""

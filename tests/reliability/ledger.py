@@ -5,6 +5,7 @@ broken promises as sentences.  Pods ask for whole cores (`requests.cpu`), nodes 
 """
 
 import itertools
+from collections import Counter
 from typing import Any, NamedTuple
 
 Object = dict[str, Any]
@@ -25,12 +26,16 @@ class Ledger:
         self.broken: list[str] = []
         self.binds_s: list[float] = []  # when each binding was seen
         self.half_s: dict[str, float] = {}  # the longest that each gang was seen to hold a part
+        self.complete_s: dict[str, float] = {}  # when all members of each gang were first seen to be there
+        self.whole_s: dict[str, float] = {}  # when each gang was first seen whole
         self.cores_of = cores_of
         self._size_of = size_of
         self._bound: dict[str, Bound] = {}  # by uid
         self._pods: dict[str, str] = {}  # uid → gang
+        self._there_of: Counter[str] = Counter()  # pods by gang
+        self._bound_of: Counter[str] = Counter()  # bound pods by gang
+        self._used_of: Counter[str] = Counter()  # cores by node
         self._half_since_s: dict[str, float] = {}
-        self._whole: set[str] = set()  # that were whole at some time
 
     def see(self, kind: str, pod: Object, now_s: float) -> None:
         """Take one event of the watch: ADDED, MODIFIED or DELETED, and the pod."""
@@ -38,9 +43,14 @@ class Ledger:
         gang = pod["spec"].get("schedulingGroup", {}).get("podGroupName", "")
         node = pod["spec"].get("nodeName", "")
         if kind == "DELETED":
-            self._pods.pop(uid, None)
-            self._bound.pop(uid, None)
+            if uid in self._pods:
+                self._there_of[self._pods.pop(uid)] -= 1
+            if (bound := self._bound.pop(uid, None)) is not None:
+                self._bound_of[bound.gang] -= 1
+                self._used_of[bound.node] -= bound.cores
         else:
+            if uid not in self._pods:
+                self._there_of[gang] += 1
             self._pods[uid] = gang
             if node:
                 self._see_bound(uid, Bound(gang, node, _cores_of(pod)), now_s)
@@ -48,23 +58,36 @@ class Ledger:
 
     def bound(self, gang: str) -> int:
         """How many of its pods are on nodes."""
-        return sum(each.gang == gang for each in self._bound.values())
+        return self._bound_of[gang]
 
     def there(self, gang: str) -> int:
         """How many of its pods exist."""
-        return sum(each == gang for each in self._pods.values())
+        return self._there_of[gang]
 
     def used(self, node: str) -> int:
         """How many of its cores the pods on it ask for."""
-        return sum(each.cores for each in self._bound.values() if each.node == node)
+        return self._used_of[node]
 
     def was_whole(self, gang: str) -> bool:
         """Whether all its pods were on nodes at one time."""
-        return gang in self._whole
+        return gang in self.whole_s
+
+    def wait_s(self, gang: str) -> float:
+        """How long it took from its last member to its last binding; for a gang that was whole."""
+        return self.whole_s[gang] - self.complete_s[gang]
 
     def is_half(self, gang: str) -> bool:
         """Whether it holds a part, and was never whole."""
         return gang in self._half_since_s
+
+    def held_for_s(self, gang: str, now_s: float) -> float:
+        """How long it has held a part, now; nought where it does not."""
+        return now_s - self._half_since_s.get(gang, now_s)
+
+    @property
+    def halves(self) -> list[str]:
+        """The gangs that hold a part, and were never whole."""
+        return sorted(self._half_since_s)
 
     def longest_half_s(self, now_s: float) -> float:
         """The longest that a gang which was never whole held a part, up to now."""
@@ -84,6 +107,8 @@ class Ledger:
                 self.broken.append(f"a pod of {bound.gang} was bound to {before.node}, then to {bound.node}")
             return
         self._bound[uid] = bound
+        self._bound_of[bound.gang] += 1
+        self._used_of[bound.node] += bound.cores
         self.binds_s.append(now_s)
         used = self.used(bound.node)
         has = self.cores_of.get(bound.node, 0)
@@ -92,8 +117,10 @@ class Ledger:
 
     def _judge_gang(self, gang: str, now_s: float) -> None:
         size = self._size_of.get(gang)
-        if size is None or gang in self._whole:
+        if size is None or gang in self.whole_s:
             return
+        if self.there(gang) >= size:
+            self.complete_s.setdefault(gang, now_s)
         count = self.bound(gang)
         if 0 < count < size:
             self._half_since_s.setdefault(gang, now_s)
@@ -102,7 +129,7 @@ class Ledger:
         if since_s is not None:
             self.half_s[gang] = max(self.half_s.get(gang, 0.0), now_s - since_s)
         if count >= size:
-            self._whole.add(gang)
+            self.whole_s[gang] = now_s
 
 
 def _cores_of(pod: Object) -> int:

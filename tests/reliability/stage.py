@@ -67,15 +67,19 @@ class Stage:
                 raise RuntimeError(f"{method} {path}: {answer.status} {found.get('message')}")
             return found
 
-    async def create_gang(self, name: str, size: int, *, priority: int = 0, **annotations: str) -> None:
-        """A gang that needs all its pods, one core each; `bind_timeout="10"` is `muster.dev/bind-timeout`."""
+    async def create_gang(self, name: str, size: int, *, cores: int = 1, **annotations: str) -> None:
+        """A gang that needs all its pods, so many cores each.
+
+        `bind_timeout="10"` is the annotation `muster.dev/bind-timeout`.
+        """
         self.size_of[name] = size
         group = group_manifest({"group": name, "gang": size})
         group["metadata"]["annotations"] = {
             f"muster.dev/{key.replace('_', '-')}": value for key, value in annotations.items()
         }
         await self.call("POST", GROUPS, group)
-        pods = [pod_manifest(f"{name}-{n:02}", {"group": name}, scheduler="muster") for n in range(size)]
+        short = {"group": name, "cpu": cores}
+        pods = [pod_manifest(f"{name}-{n:02}", short, scheduler="muster") for n in range(size)]
         await asyncio.gather(*(self.call("POST", PODS, pod) for pod in pods))
 
     async def create_filler(self, node: str, cores: int) -> None:
@@ -119,18 +123,13 @@ class Stage:
 
 
 class Scheduler:
-    """One `muster run`, whose log goes to a file of the stage."""
+    """One `muster run`, whose log goes to a file of the folder."""
 
-    def __init__(self, stage: Stage, name: str, *, server: str, elects_leader: bool) -> None:
+    def __init__(self, folder: Path, name: str, *, kubeconfig: Path, elects_leader: bool) -> None:
         self.name = name
-        self.log = stage.folder / f"{name}.log"
+        self.log = folder / f"{name}.log"
         self._process: asyncio.subprocess.Process | None = None
         self._health = ""
-        kubeconfig = stage.folder / f"{name}.kubeconfig"
-        kubeconfig.write_text(
-            json.dumps(_kubeconfig_of(server)) if server else stage.plane.kubeconfig.read_text()
-        )
-        kubeconfig.chmod(0o600)
         self._command = [*MUSTER, "run", "--kubeconfig", str(kubeconfig), "--scheduler-name", "muster"]
         self._command += [] if elects_leader else ["--leader-elect=false"]
 
@@ -230,8 +229,9 @@ def trust_of(plane: ControlPlane) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=str(certificate))
 
 
-def _kubeconfig_of(server: str) -> Object:
-    return {
+def kubeconfig_for(folder: Path, server: str) -> Path:
+    """A file that leads to a server which asks for no credentials."""
+    content = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "proxy",
@@ -239,3 +239,7 @@ def _kubeconfig_of(server: str) -> Object:
         "users": [{"name": "nobody", "user": {}}],
         "contexts": [{"name": "proxy", "context": {"cluster": "proxy", "user": "nobody"}}],
     }
+    file = folder / "kubeconfig"
+    file.write_text(json.dumps(content))
+    file.chmod(0o600)
+    return file

@@ -74,6 +74,29 @@ def test_members_that_go_after_the_gang_was_whole_do_not_make_it_half() -> None:
     assert not ledger.is_half("g")
 
 
+def test_a_gang_waits_from_its_last_member_to_its_last_binding() -> None:
+    ledger = ledger_of()
+    for number, at_s in ((1, 1.0), (2, 3.0)):
+        ledger.see("ADDED", member(number), at_s)
+    for number, at_s in ((1, 4.0), (2, 8.0)):
+        ledger.see("MODIFIED", member(number, node="n1"), at_s)
+    assert ledger.wait_s("g") == 5.0
+
+
+def test_a_gang_is_held_in_part_from_its_first_binding_until_it_is_whole() -> None:
+    ledger = ledger_of()
+    ledger.see("ADDED", member(1, node="n1"), 10.0)
+    assert ledger.held_for_s("g", 14.0) == 4.0
+    ledger.see("ADDED", member(2, node="n1"), 15.0)
+    assert ledger.held_for_s("g", 16.0) == 0.0
+
+
+def test_gangs_that_hold_a_part_are_named() -> None:
+    ledger = ledger_of()
+    ledger.see("ADDED", member(1, node="n1"), 10.0)
+    assert ledger.halves == ["g"]
+
+
 def test_the_longest_silence_counts_the_edges() -> None:
     ledger = ledger_of(size=3)
     for number, at_s in ((1, 2.0), (2, 9.0), (3, 10.0)):
