@@ -6,6 +6,7 @@ Quantities stay text here; `api/quantity.py` turns them into integers of a base 
 """
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from muster.api.meta import Condition, Int32, Int64, ObjectMeta
 
@@ -195,6 +196,12 @@ class Pod(Struct, frozen=True, rename="camel"):
     def is_terminating(self) -> bool:
         """Whether its deletion has been asked for."""
         return self.metadata.deletion_timestamp is not None
+
+    def is_all_but_version(self, other: "Pod") -> bool:
+        """Whether the two are equal in everything that is read here, save the resourceVersion."""
+        if self.spec != other.spec or self.status != other.status:
+            return False
+        return replace(self.metadata, resource_version=other.metadata.resource_version) == other.metadata
 
     def find_condition(self, type_: str) -> Condition | None:
         """The condition of this type, if the pod has one."""

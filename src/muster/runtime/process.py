@@ -92,6 +92,8 @@ PODS = WatchedKind(
     Pod,
     lambda pod: PodSeen(pod, group_key_of(pod)),
     lambda key, uid: PodGone(key, uid),
+    # Of a pod that waits every version is told, for its binding names it.
+    is_no_news=lambda told, now: bool(told.spec.node_name) and now.is_all_but_version(told),
 )
 NODES = WatchedKind("nodes", "/api/v1/nodes", Node, NodeSeen, lambda key, uid: NodeGone(key.name))
 NAMESPACES = WatchedKind(

@@ -9,7 +9,7 @@ remembers may never have happened.  Next: `runtime/loop.py`.
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -47,8 +47,15 @@ Item = TypeVar("Item", bound=HasMetadata)
 Part = TypeVar("Part")
 
 
+def _never(was: object, now: object) -> bool:
+    return False
+
+
 class WatchedKind(Struct, Generic[Item], frozen=True):
-    """A kind: where its collection is, how its objects are read, and what the scheduler is told of them."""
+    """A kind: where its collection is, how its objects are read, and what the scheduler is told of them.
+
+    `is_no_news(told, now)`: nobody need be told of the object as it is now, given what was told last.
+    """
 
     name: str
     path: str
@@ -56,6 +63,7 @@ class WatchedKind(Struct, Generic[Item], frozen=True):
     seen: Callable[[Item], Event]
     gone: Callable[[ObjectKey, str], Event]
     without: str = ""  # what the scheduler does without this kind; empty: it does nothing without it
+    is_no_news: Callable[[Item, Item], bool] = _never
 
 
 class ListMeta(Struct, rename="camel"):
@@ -90,6 +98,14 @@ class WatchError(Struct):
     message: str = ""
     reason: str = ""
     code: int = 0
+
+
+class _Known(NamedTuple, Generic[Item]):
+    """The newest state seen of an object, and the last one told."""
+
+    uid: str
+    version: str
+    told: Item
 
 
 class Counts(Struct):
@@ -129,7 +145,7 @@ class ListWatch(Generic[Item]):
         self._rng = rng
         self._pause = pause
         self._now_s = now_s
-        self._known: dict[ObjectKey, tuple[str, str]] = {}  # uid and resourceVersion last told
+        self._known: dict[ObjectKey, _Known[Item]] = {}
         self._version = ""
         self._newest: int | None = (
             None  # the highest version the server has shown, kept when the place is not
@@ -255,12 +271,13 @@ class ListWatch(Generic[Item]):
             )
         for item in items:
             found = item.metadata
-            uid, told = self._known.get(_key_of(found), ("", ""))
-            if uid == found.uid and is_older(found, ObjectMeta(resource_version=told)):
+            known = self._known.get(_key_of(found))
+            if known is None or known.uid != found.uid:
+                continue
+            if is_older(found, ObjectMeta(resource_version=known.version)):
                 name = "/".join(filter(None, _key_of(found)))
-                raise WentBack(
-                    f"{self.kind.name} {name} is of version {found.resource_version}, {told} was seen before"
-                )
+                versions = f"is of version {found.resource_version}, {known.version} was seen before"
+                raise WentBack(f"{self.kind.name} {name} {versions}")
 
     def _raise_error(self, raw: Raw) -> None:
         error = self._read(raw, WatchError)
@@ -279,19 +296,21 @@ class ListWatch(Generic[Item]):
         """Tell of an object, unless this very version has been told; first that one of its name is gone."""
         metadata = item.metadata
         key = _key_of(metadata)
+        uid, version = metadata.uid, metadata.resource_version
         known = self._known.get(key)
-        if known == (metadata.uid, metadata.resource_version):
-            return
-        if known is not None and known[0] != metadata.uid:
+        if known is not None and known.uid != uid:
             self._tell_gone(key)
-        self._known[key] = (metadata.uid, metadata.resource_version)
+        elif known is not None and (known.version == version or self.kind.is_no_news(known.told, item)):
+            self._known[key] = known._replace(version=version)
+            return
+        self._known[key] = _Known(uid, version, item)
         await self._has_room()
         self._post(self.kind.seen(item))
 
     def _tell_gone(self, key: ObjectKey) -> None:
         known = self._known.pop(key, None)
         if known is not None:
-            self._post(self.kind.gone(key, known[0]))
+            self._post(self.kind.gone(key, known.uid))
 
     def _read_page(self, body: bytes) -> tuple[ListMeta, list[Item]]:
         """Decode a page at once; where one object is not as its type says, leave out that one only."""

@@ -13,6 +13,7 @@ import pytest
 from aiohttp import web
 from tests.unit.runtime.in_process import PairConnector, status
 
+from muster.api.core import Pod
 from muster.assembly.config import Config
 from muster.assembly.profiles import build
 from muster.base.errors import ConfigError
@@ -299,6 +300,29 @@ def test_what_is_gone_is_told_by_name_and_uid() -> None:
     assert PODS.gone(key, "u") == PodGone(key, "u")
     assert GROUPS.gone(key, "u") == GroupGone(key, "u")
     assert NODES.gone(ObjectKey("", "n1"), "u") == NodeGone("n1")
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "expected"),
+    [
+        pytest.param({}, {}, True, id="version-only"),
+        pytest.param({"nodeName": ""}, {"nodeName": ""}, False, id="it-waits"),
+        pytest.param({"nodeName": ""}, {}, False, id="it-was-bound"),
+        pytest.param({}, {"labels": {"a": "b"}}, False, id="labels"),
+        pytest.param({}, {"deletionTimestamp": "2026-01-01T00:00:00Z"}, False, id="it-leaves"),
+        pytest.param({}, {"phase": "Running"}, False, id="it-runs"),
+    ],
+)
+def test_of_a_bound_pod_only_what_is_read_is_news(
+    was: dict[str, Any], now: dict[str, Any], expected: bool
+) -> None:
+    def pod(version: str, said: dict[str, Any]) -> Pod:
+        fields = {"nodeName": "n1", "phase": "Pending", **said}
+        spec, status = {"nodeName": fields.pop("nodeName")}, {"phase": fields.pop("phase")}
+        metadata = {"name": "p", "resourceVersion": version, **fields}
+        return msgspec.convert({"metadata": metadata, "spec": spec, "status": status}, PODS.type)
+
+    assert PODS.is_no_news(pod("1", was), pod("2", now)) is expected
 
 
 def test_pods_come_with_the_group_they_name() -> None:

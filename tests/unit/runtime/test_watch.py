@@ -139,6 +139,23 @@ async def test_changes_come_as_events_and_the_next_watch_starts_after_the_last()
     assert bench.api.watched_from == ["9", "12"]
 
 
+async def test_what_is_no_news_is_not_told_and_counts_as_seen() -> None:
+    kind = replace(NODES, is_no_news=lambda told, now: now.metadata.resource_version != "7")
+    bench = Bench(
+        [page(3, node("a", 2)), page(5, node("a", 5))],
+        [
+            [frame("MODIFIED", node("a", 5)), GONE],
+            [
+                frame("MODIFIED", node("a", 6)),
+                frame("MODIFIED", node("a", 7)),
+                frame("DELETED", node("a", 8)),
+            ],
+        ],
+        kind=kind,
+    )
+    assert await bench.run() == ["+a@2", "synced", "+a@7", "-a"]
+
+
 async def test_a_bookmark_moves_the_place_and_tells_nothing() -> None:
     bench = Bench([page(9)], [[frame("BOOKMARK", {"metadata": {"resourceVersion": "50"}})]])
     assert await bench.run() == ["synced"]
