@@ -7,7 +7,9 @@ asks for it is told the field.  Next: `cluster/devices.py`, which keeps them.
 from msgspec import Struct, field
 
 from muster.api.core import NodeSelector
-from muster.api.meta import ObjectMeta
+from muster.api.meta import Condition, ObjectMeta
+
+Quantity = str | int | float
 
 ALL, EXACT_COUNT = "All", "ExactCount"
 
@@ -23,8 +25,43 @@ class DeviceAttribute(Struct, frozen=True, rename="camel"):
     versions: list[str] | None = None
 
 
+class CapacityRange(Struct, frozen=True, rename="camel"):
+    """Amounts from `min` to `max` in steps of `step` from `min` on."""
+
+    min: Quantity | None = None
+    max: Quantity | None = None
+    step: Quantity | None = None
+
+
+class CapacityPolicy(Struct, frozen=True, rename="camel"):
+    """How much of a capacity one share may take; `default` for whom does not say."""
+
+    default: Quantity | None = None
+    valid_values: list[Quantity] | None = None
+    valid_range: CapacityRange | None = None
+
+
 class DeviceCapacity(Struct, frozen=True, rename="camel"):
-    value: str | int | float = 0
+    value: Quantity = 0
+    request_policy: CapacityPolicy | None = None
+
+
+class Counter(Struct, frozen=True):
+    value: Quantity = 0
+
+
+class CounterSet(Struct, frozen=True):
+    """What several devices of a pool are cut out of, like the slices of one GPU."""
+
+    name: str = ""
+    counters: dict[str, Counter] | None = None
+
+
+class CounterConsumption(Struct, frozen=True, rename="camel"):
+    """What a device takes out of a counter set while anybody has it."""
+
+    counter_set: str = ""
+    counters: dict[str, Counter] | None = None
 
 
 class DeviceTaint(Struct, frozen=True, rename="camel"):
@@ -33,11 +70,12 @@ class DeviceTaint(Struct, frozen=True, rename="camel"):
     effect: str = ""
 
 
-class DeviceToleration(Struct, frozen=True, rename="camel"):
+class DeviceToleration(Struct, frozen=True, rename="camel", omit_defaults=True):
     key: str = ""
     operator: str = ""
     value: str = ""
     effect: str = ""
+    toleration_seconds: int | None = None
 
 
 class Device(Struct, frozen=True, rename="camel"):
@@ -50,8 +88,10 @@ class Device(Struct, frozen=True, rename="camel"):
     node_name: str | None = None
     node_selector: NodeSelector | None = None
     all_nodes: bool | None = None
-    consumes_counters: list[object] | None = None
+    consumes_counters: list[CounterConsumption] | None = None
+    binds_to_node: bool | None = None
     binding_conditions: list[str] | None = None
+    binding_failure_conditions: list[str] | None = None
     allow_multiple_allocations: bool | None = None
 
 
@@ -69,6 +109,7 @@ class SliceSpec(Struct, frozen=True, rename="camel"):
     all_nodes: bool | None = None
     per_device_node_selection: bool | None = None
     devices: list[Device] | None = None
+    shared_counters: list[CounterSet] | None = None
 
 
 class ResourceSlice(Struct, frozen=True):
@@ -89,6 +130,7 @@ class DeviceSelector(Struct, frozen=True):
 class DeviceClassSpec(Struct, frozen=True, rename="camel"):
     selectors: list[DeviceSelector] | None = None
     config: list[dict[str, object]] | None = None
+    extended_resource_name: str | None = None
 
 
 class DeviceClass(Struct, frozen=True):
@@ -96,6 +138,10 @@ class DeviceClass(Struct, frozen=True):
 
     metadata: ObjectMeta
     spec: DeviceClassSpec = DeviceClassSpec()
+
+
+class CapacityRequirements(Struct, frozen=True):
+    requests: dict[str, Quantity] | None = None
 
 
 class DeviceRequest(Struct, frozen=True, rename="camel"):
@@ -108,7 +154,7 @@ class DeviceRequest(Struct, frozen=True, rename="camel"):
     count: int = 1
     admin_access: bool = False
     tolerations: list[DeviceToleration] | None = None
-    capacity: dict[str, object] | None = None
+    capacity: CapacityRequirements | None = None
     derived_attributes: list[object] | None = None
 
 
@@ -135,13 +181,21 @@ class ResourceClaimSpec(Struct, frozen=True):
 
 
 class AllocatedDevice(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One device given to one request; `request` is "name" or "name/alternative"."""
+    """One device given to one request; `request` is "name" or "name/alternative".
+
+    `share_id`: it is a share of a device that several claims may have, of this `consumed_capacity`.
+    """
 
     request: str
     driver: str
     pool: str
     device: str
     admin_access: bool = False
+    tolerations: list[DeviceToleration] | None = None
+    binding_conditions: list[str] | None = None
+    binding_failure_conditions: list[str] | None = None
+    share_id: str | None = field(name="shareID", default=None)
+    consumed_capacity: dict[str, Quantity] | None = None
 
 
 class DeviceAllocation(Struct, frozen=True, omit_defaults=True):
@@ -154,6 +208,7 @@ class Allocation(Struct, frozen=True, rename="camel", omit_defaults=True):
 
     devices: DeviceAllocation = DeviceAllocation()
     node_selector: NodeSelector | None = None
+    allocation_timestamp: str | None = None
 
 
 class Consumer(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -165,9 +220,20 @@ class Consumer(Struct, frozen=True, rename="camel", omit_defaults=True):
     api_group: str = ""
 
 
+class DeviceStatus(Struct, frozen=True, rename="camel"):
+    """What a driver says of a device that a claim has."""
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    share_id: str | None = field(name="shareID", default=None)
+    conditions: list[Condition] | None = None
+
+
 class ResourceClaimStatus(Struct, frozen=True, rename="camel"):
     allocation: Allocation | None = None
     reserved_for: list[Consumer] | None = None
+    devices: list[DeviceStatus] | None = None
 
 
 class ResourceClaim(Struct, frozen=True):

@@ -5,41 +5,31 @@ is the same object until something changes.  Changed only inside `Scheduler.hand
 `placement/device_allocation.py`, which allocates on the picture.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from muster.api.core import Pod
-from muster.api.devices import Allocation, Device, DeviceClass, DeviceObject, ResourceClaim, ResourceSlice
+from muster.api.devices import (
+    AllocatedDevice,
+    Allocation,
+    DeviceClass,
+    DeviceObject,
+    ResourceClaim,
+    ResourceSlice,
+)
 from muster.api.meta import is_older
+from muster.api.quantity import INT64_MAX, QuantityError
+from muster.cluster.device_pools import CounterId, DeviceId, Pools, amount_of, find_pools
 
 ClaimKey = tuple[str, str]  # namespace, name
-DeviceId = tuple[str, str, str]  # driver, pool, device
-
-
-class Offer(NamedTuple):
-    """A device with what its slice says of it."""
-
-    id: DeviceId
-    device: Device
-    slice: ResourceSlice
-
-
-class Pools:
-    """The devices of whole pools, the same object while no slice and no class changes.
-
-    `found_out`: what readers have reckoned from devices and classes alone, by a key of theirs.
-    """
-
-    def __init__(self, offers: Sequence[Offer]) -> None:
-        self.offers = tuple(offers)
-        self.found_out: dict[str, Any] = {}
 
 
 class Devices(NamedTuple):
     """What is known; never changed.
 
     `choices`: allocations of ours that the API does not show yet.  `taken`: device → the claims that have it,
-    by the API or by choice, admin access apart.
+    by the API or by choice, admin access apart.  `shares`: of devices that are given in shares, what is taken
+    of each capacity; `spent`: what is taken of each counter; both in thousandths.
     """
 
     slices: Mapping[str, ResourceSlice]
@@ -48,6 +38,8 @@ class Devices(NamedTuple):
     choices: Mapping[ClaimKey, Allocation]
     taken: Mapping[DeviceId, tuple[ClaimKey, ...]]
     pools: Pools
+    shares: Mapping[DeviceId, Mapping[str, int]] = {}
+    spent: Mapping[CounterId, int] = {}
 
     def allocation_of(self, key: ClaimKey) -> Allocation | None:
         """What the claim has, by the API or by our choice."""
@@ -120,11 +112,19 @@ class DeviceBook:
     def freeze(self) -> Devices:
         """The picture now: the same object until something changes."""
         if self._pools is None:
-            self._pools = Pools(tuple(_offers(self._slices)))
+            self._pools = find_pools(self._slices)
         if self._frozen is None:
             claims, choices = dict(self._claims), dict(self._choices)
+            taken, shares = _taken(claims, choices)
             self._frozen = Devices(
-                dict(self._slices), dict(self._classes), claims, choices, _taken(claims, choices), self._pools
+                slices=dict(self._slices),
+                classes=dict(self._classes),
+                claims=claims,
+                choices=choices,
+                taken=taken,
+                pools=self._pools,
+                shares=shares,
+                spent=spent_by(taken, self._pools),
             )
         return self._frozen
 
@@ -144,39 +144,51 @@ def device_claims_of(pod: Pod) -> tuple[tuple[str, ClaimKey | None], ...]:
     return tuple(found)
 
 
-def ids_of(allocation: Allocation) -> Iterator[DeviceId]:
-    """The devices that an allocation keeps from others."""
+def given_in(allocation: Allocation) -> Iterator[tuple[DeviceId, Mapping[str, int] | None]]:
+    """The devices that an allocation keeps from others: all of it (None), or so much of each capacity."""
     for result in allocation.devices.results or ():
         if not result.admin_access:
-            yield (result.driver, result.pool, result.device)
+            yield (result.driver, result.pool, result.device), _share_of(result)
 
 
-def _offers(slices: Mapping[str, ResourceSlice]) -> Iterator[Offer]:
-    """The devices of every pool that is whole, in the order of driver, pool and device.
+def spent_by(devices: Iterable[DeviceId], pools: Pools) -> dict[CounterId, int]:
+    """What these devices, once each, take of the counters of their pools."""
+    spent: dict[CounterId, int] = {}
+    if pools.consumers:
+        for device in devices:
+            for counter, amount in pools.consumers.get(device, ()):
+                spent[counter] = spent.get(counter, 0) + amount
+    return spent
 
-    Of a pool only the newest generation counts, and only when as many slices of it are there as it says.
-    """
-    pools: dict[tuple[str, str], list[ResourceSlice]] = {}
-    for found in slices.values():
-        pools.setdefault((found.spec.driver, found.spec.pool.name), []).append(found)
-    for (driver, pool), parts in sorted(pools.items()):
-        newest = max(found.spec.pool.generation for found in parts)
-        current = [found for found in parts if found.spec.pool.generation == newest]
-        if len(current) != current[0].spec.pool.resource_slice_count:
-            continue
-        pairs = [(device, found) for found in current for device in found.spec.devices or ()]
-        for device, found in sorted(pairs, key=lambda pair: pair[0].name):
-            yield Offer((driver, pool, device.name), device, found)
+
+def _share_of(result: AllocatedDevice) -> dict[str, int] | None:
+    if result.share_id is None:
+        return None
+    share: dict[str, int] = {}
+    for name, quantity in (result.consumed_capacity or {}).items():
+        try:
+            share[name] = amount_of(quantity)
+        except QuantityError:
+            share[name] = INT64_MAX  # nobody can tell: nothing is left of it
+    return share
 
 
 def _taken(
     claims: Mapping[ClaimKey, ResourceClaim], choices: Mapping[ClaimKey, Allocation]
-) -> dict[DeviceId, tuple[ClaimKey, ...]]:
+) -> tuple[dict[DeviceId, tuple[ClaimKey, ...]], dict[DeviceId, dict[str, int]]]:
     taken: dict[DeviceId, tuple[ClaimKey, ...]] = {}
+    shares: dict[DeviceId, dict[str, int]] = {}
+    whole: set[DeviceId] = set()
     for key in sorted(claims.keys() | choices.keys()):
         claim = claims.get(key)
         allocation = claim.status.allocation if claim is not None else None
         allocation = allocation or choices.get(key)
-        for device in ids_of(allocation) if allocation is not None else ():
+        for device, share in given_in(allocation) if allocation is not None else ():
             taken[device] = (*taken.get(device, ()), key)
-    return taken
+            if share is None:
+                whole.add(device)
+                continue
+            known = shares.setdefault(device, {})
+            for name, amount in share.items():
+                known[name] = known.get(name, 0) + amount
+    return taken, {device: share for device, share in shares.items() if device not in whole}

@@ -1,7 +1,7 @@
 """Requests → devices: which devices of a node several claims get between them, or that there is no way.
 
 A complete search with a bound: requests in turn, alternatives in the order in which they were asked for,
-devices in the order of their names; of devices that are alike only the first is tried.  In come the claims
+devices in the order of the offers; of devices that are alike only the first is tried.  In come the claims
 and the devices that a node reaches; out comes an allocation for each claim, or None.  Next:
 `plugins/dynamic_resources.py`, which asks for every node.
 """
@@ -11,12 +11,15 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from muster.api.devices import ALL, Device, DeviceConstraint, DeviceRequest, DeviceTaint, ResourceClaim
-from muster.cluster.devices import DeviceId, Offer
-from muster.placement.device_selectors import find_attribute, value_of
+from muster.api.devices import ALL, DeviceConstraint, DeviceRequest, DeviceTaint, ResourceClaim
+from muster.cluster.device_pools import Offer
+from muster.placement.device_capacity import Amount, consumption
+from muster.placement.device_ledger import Ledger
+from muster.placement.device_likeness import Likeness, attribute_value
 
 STEPS_MAX = 20_000
 DEVICES_PER_CLAIM_MAX = 32  # the API takes no more results
+UNFIT, FIT, TAINTED = 0, 1, 2  # a device to a request; tainted: it would do but for a taint
 
 
 class GaveUp(Exception):
@@ -24,14 +27,18 @@ class GaveUp(Exception):
 
 
 class Given(NamedTuple):
-    """One device for one request; `request` is "name", or "name/alternative"."""
+    """One device for one request; `request` is "name", or "name/alternative".
+
+    `amounts`: what it takes of the capacities of a device that is given in shares.
+    """
 
     request: str
     offer: Offer
     is_admin: bool
+    amounts: tuple[Amount, ...] = ()
 
 
-Eligible = Callable[[DeviceRequest, Offer], bool]
+Eligible = Callable[[DeviceRequest, Offer], int]
 
 
 class _Slot(NamedTuple):
@@ -53,20 +60,31 @@ class Counter(Struct):
             raise GaveUp
 
 
+class Reach(NamedTuple):
+    """The devices that a claim may be given, in the order of giving out.
+
+    `is_whole`: no pool is being changed, or contradicts itself; otherwise nobody knows what "all" is.
+    """
+
+    offers: Sequence[Offer]
+    is_whole: bool = True
+
+
 def allocate(
     claims: Sequence[ResourceClaim],
-    offers: Sequence[Offer],
-    is_taken: Callable[[DeviceId], bool],
+    reach: Reach | Sequence[Reach],
+    ledger: Ledger,
     eligible: Eligible,
     counter: Counter | None = None,
 ) -> tuple[tuple[Given, ...], ...] | None:
-    """Give every claim its devices out of `offers`; None when there is no way.
+    """Give every claim its devices out of what it reaches (one reach: all the same); None: there is no way.
 
-    `is_taken`: somebody else has the device; `eligible`: it is of the class and meets selectors and taints.
+    `ledger`: what others have; no use any more after a search that gave up.  `eligible`: whether a device is
+    of the class, meets selectors and has the capacity (FIT), all that but a taint (TAINTED), or not (UNFIT).
     Raises   GaveUp after `STEPS_MAX` steps; whatever `eligible` raises.
     """
-    search = _Search(claims, offers, is_taken, eligible, counter or Counter())
-    return search.run()
+    reaches = [reach] * len(claims) if isinstance(reach, Reach) else reach
+    return _Search(claims, reaches, ledger, eligible, counter or Counter()).run()
 
 
 class _Search:
@@ -75,60 +93,75 @@ class _Search:
     def __init__(
         self,
         claims: Sequence[ResourceClaim],
-        offers: Sequence[Offer],
-        is_taken: Callable[[DeviceId], bool],
+        reaches: Sequence[Reach],
+        ledger: Ledger,
         eligible: Eligible,
         counter: Counter,
     ) -> None:
         self._claims = claims
-        self._offers = offers
-        self._is_taken = [is_taken(offer.id) for offer in offers]
+        self._reaches = reaches
+        self._ledger = ledger
         self._eligible = eligible
         self._counter = counter
-        self._used = [False] * len(offers)
-        self._given: list[list[tuple[Given, int]]] = [[] for _ in claims]
+        self._given: list[list[Given]] = [[] for _ in claims]
         self._slots = [slot for index, claim in enumerate(claims) for slot in _slots_of(index, claim)]
-        self._attributes = sorted(
-            {
-                name
-                for claim in claims
-                for constraint in claim.spec.devices.constraints or ()
-                for name in (constraint.match_attribute, constraint.distinct_attribute)
-                if name
-            }
-        )
+        self._fitting: dict[tuple[int, int], tuple[list[Offer], bool]] = {}
+        requests = [request for slot in self._slots for _, request in slot.choices]
+        self._likeness = Likeness(claims, [reach.offers for reach in reaches], ledger, eligible, requests)
 
     def run(self) -> tuple[tuple[Given, ...], ...] | None:
-        if not self._fill(0):
+        if not all(map(self._may_be_filled, range(len(self._slots)))) or not self._fill(0):
             return None
-        return tuple(tuple(given for given, _ in found) for found in self._given)
+        for claim, found in enumerate(self._given):
+            for given in found:
+                self._release(given, claim)
+        return tuple(tuple(found) for found in self._given)
+
+    def _may_be_filled(self, position: int) -> bool:
+        """Whether there would be enough if nobody else had anything."""
+        for choice, (_, request) in enumerate(self._slots[position].choices):
+            fitting, _ = self._fitting_for(position, choice)
+            if len(fitting) >= (1 if request.allocation_mode == ALL else request.count):
+                return True
+        return False
 
     def _fill(self, position: int) -> bool:
         if position == len(self._slots):
             return True
         slot = self._slots[position]
-        for name, request in slot.choices:
+        for choice, (name, request) in enumerate(slot.choices):
             self._counter.step()
-            fitting = [i for i, offer in enumerate(self._offers) if self._eligible(request, offer)]
+            fitting, is_tainted = self._fitting_for(position, choice)
             if request.allocation_mode == ALL:
-                if self._take_all(slot, name, request, fitting, position):
+                if not is_tainted and self._take_all(slot, name, request, fitting, position):
                     return True
             elif self._take(slot, name, request, fitting, request.count, position):
                 return True
         return False
 
+    def _fitting_for(self, position: int, choice: int) -> tuple[list[Offer], bool]:
+        """The devices that would do, and whether a taint keeps the request off others."""
+        known = self._fitting.get((position, choice))
+        if known is None:
+            slot = self._slots[position]
+            request = slot.choices[choice][1]
+            answers = [(self._eligible(request, offer), offer) for offer in self._reaches[slot.claim].offers]
+            fitting = [offer for answer, offer in answers if answer == FIT]
+            known = self._fitting[position, choice] = (fitting, any(each == TAINTED for each, _ in answers))
+        return known
+
     def _take_all(
-        self, slot: _Slot, name: str, request: DeviceRequest, fitting: list[int], position: int
+        self, slot: _Slot, name: str, request: DeviceRequest, fitting: list[Offer], position: int
     ) -> bool:
         """Every device that would do, and none of them in other hands."""
-        if not fitting or any(not self._is_free(i, request) for i in fitting):
+        if not fitting or not self._reaches[slot.claim].is_whole:
             return False
         before = len(self._given[slot.claim])
-        fits = all(self._give(slot, name, request, i) for i in fitting)
+        fits = all(self._give(slot, name, request, offer) for offer in fitting)
         if fits and self._fill(position + 1):
             return True
         while len(self._given[slot.claim]) > before:
-            self._take_back(slot, request)
+            self._take_back(slot)
         return False
 
     def _take(
@@ -136,7 +169,7 @@ class _Search:
         slot: _Slot,
         name: str,
         request: DeviceRequest,
-        fitting: list[int],
+        fitting: list[Offer],
         count: int,
         position: int,
         start: int = 0,
@@ -146,48 +179,45 @@ class _Search:
             return self._fill(position + 1)
         tried: set[object] = set()
         for place in range(start, len(fitting) - count + 1):
-            index = fitting[place]
+            offer = fitting[place]
             self._counter.step()
-            if not self._is_free(index, request):
-                continue
-            like = self._likeness(index)
+            like = self._likeness.of(offer)
             if like in tried:
                 continue
-            tried.add(like)
-            if self._give(slot, name, request, index):
+            if self._give(slot, name, request, offer):
+                tried.add(like)
                 if self._take(slot, name, request, fitting, count - 1, position, place + 1):
                     return True
-                self._take_back(slot, request)
+                self._take_back(slot)
         return False
 
-    def _is_free(self, index: int, request: DeviceRequest) -> bool:
-        return request.admin_access or not (self._used[index] or self._is_taken[index])
-
-    def _likeness(self, index: int) -> object:
-        """Equal for devices between which no request and no constraint of these claims can tell."""
-        offer = self._offers[index]
-        kinds = tuple(self._eligible(request, offer) for slot in self._slots for _, request in slot.choices)
-        return kinds, tuple(attribute_value(offer, name) for name in self._attributes)
-
-    def _give(self, slot: _Slot, name: str, request: DeviceRequest, index: int) -> bool:
-        """Take a device for a slot if the constraints of its claim allow it beside the others."""
+    def _give(self, slot: _Slot, name: str, request: DeviceRequest, offer: Offer) -> bool:
+        """Take a device for a slot if it is free and the constraints of its claim allow it as well."""
         found = self._given[slot.claim]
         if len(found) >= DEVICES_PER_CLAIM_MAX:
             return False
-        offer = self._offers[index]
-        given = [*(other for other, _ in found), Given(name, offer, request.admin_access)]
+        amounts = (consumption(offer.device, request.capacity) or ()) if offer.is_shared else ()
+        given = Given(name, offer, request.admin_access, amounts)
+        if not offer.is_shared and any(each.offer.id == offer.id for each in found):
+            return False
+        if not request.admin_access and not self._ledger.is_free(offer, amounts):
+            return False
         for constraint in self._claims[slot.claim].spec.devices.constraints or ():
-            if not _allows(constraint, given):
+            if not _allows(constraint, [*found, given]):
                 return False
-        found.append((given[-1], index))
-        if not request.admin_access:
-            self._used[index] = True
+        found.append(given)
+        if not given.is_admin:
+            self._ledger.give(offer, amounts)
+        self._likeness.use(given.offer, slot.claim, given.is_admin)
         return True
 
-    def _take_back(self, slot: _Slot, request: DeviceRequest) -> None:
-        _, index = self._given[slot.claim].pop()
-        if not request.admin_access:
-            self._used[index] = False
+    def _take_back(self, slot: _Slot) -> None:
+        self._release(self._given[slot.claim].pop(), slot.claim)
+
+    def _release(self, given: Given, claim: int) -> None:
+        if not given.is_admin:
+            self._ledger.take_back(given.offer, given.amounts)
+        self._likeness.release(given.offer, claim, given.is_admin)
 
 
 def tolerates(request: DeviceRequest, taint: DeviceTaint) -> bool:
@@ -207,11 +237,6 @@ def requests_of(claim: ResourceClaim) -> Iterator[tuple[str, DeviceRequest]]:
     """Every request and alternative of a claim, by the name that results have."""
     for slot in _slots_of(0, claim):
         yield from slot.choices
-
-
-def is_exclusive(device: Device) -> bool:
-    """Whether Muster gives the device out: one that is divided, or bound later, is not understood yet."""
-    return not (device.consumes_counters or device.binding_conditions)
 
 
 def _slots_of(index: int, claim: ResourceClaim) -> Iterator[_Slot]:
@@ -241,9 +266,3 @@ def _allows(constraint: DeviceConstraint, given: Sequence[Given]) -> bool:
 
 def _is_about(request: str, about: Sequence[str]) -> bool:
     return request in about or request.partition("/")[0] in about
-
-
-def attribute_value(offer: Offer, name: str) -> object:
-    """What a device says under this name, as constraints compare it; None where it says nothing."""
-    attribute = find_attribute(offer.id[0], offer.device, name)
-    return value_of(attribute) if attribute is not None else None

@@ -1,32 +1,38 @@
 """Which devices each node reaches, which of them a request may have, and what pods of a trial have taken.
 
 In come the devices of a snapshot and its nodes; out go offers by row and whether claims can be met there,
-asked once for all rows whose free devices are alike.  Next: `device_allocation.py`, which searches one row.
-Axis: N node rows.
+asked once for all rows whose free devices are alike.  Next: `device_allocation.py`, which searches one row,
+and `device_trials.py`, which adds up what members of a gang get.  Axis: N node rows.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
 from muster.api.core import Node, NodeSelector, Pod
-from muster.api.devices import DeviceRequest, ResourceClaim
+from muster.api.devices import Device, DeviceRequest, ResourceClaim, SliceSpec
+from muster.api.quantity import QuantityError
 from muster.api.selectors import matches_node_term
 from muster.base.arrays import Bool, Int8, Int32
-from muster.cluster.devices import ClaimKey, DeviceId, Devices, Offer, device_claims_of
+from muster.cluster.device_pools import CounterId, DeviceId, Offer, Pools
+from muster.cluster.devices import ClaimKey, Devices, device_claims_of
 from muster.cluster.snapshot import Snapshot
 from muster.placement.device_allocation import (
+    FIT,
+    TAINTED,
+    UNFIT,
     Counter,
     GaveUp,
-    Given,
+    Reach,
     allocate,
-    attribute_value,
-    is_exclusive,
     requests_of,
     tolerates,
 )
+from muster.placement.device_capacity import consumption
+from muster.placement.device_ledger import Ledger
+from muster.placement.device_likeness import attribute_value
 from muster.placement.device_selectors import SelectorError, selector_of
 
 KINDS_MAX, ANSWERS_MAX = 32, 100_000  # of claims, and answers, that are remembered
@@ -65,8 +71,6 @@ def _not_understood(claim: ResourceClaim, devices: Devices) -> str:
     for name, request in requests_of(claim):
         if request.device_class_name not in devices.classes:
             return f"request {name}: deviceclass {request.device_class_name} not found"
-        if request.capacity is not None:
-            return f"request {name}: capacity requests are not honoured yet"
         if request.derived_attributes:
             return f"request {name}: derivedAttributes are not honoured yet"
     return ""
@@ -79,22 +83,25 @@ class _Known:
     is of no use to it.  `answers`: by claims and what a node's devices are to them, whether there is a way.
     """
 
-    def __init__(self, offers: Iterable[Offer]) -> None:
+    def __init__(self, pools: Pools) -> None:
         self.local: dict[str, list[Offer]] = {}
         self.others: list[Offer] = []
-        for offer in offers:
-            if not is_exclusive(offer.device):
-                continue
+        homes: dict[CounterId, set[str]] = {}
+        for offer in pools.offers:
             spec = offer.slice.spec
-            name = offer.device.node_name if spec.per_device_node_selection else spec.node_name
+            name = (offer.device.node_name if spec.per_device_node_selection else spec.node_name) or ""
             if name:
                 self.local.setdefault(name, []).append(offer)
             else:
                 self.others.append(offer)
+            for counter, _ in offer.consumes:
+                homes.setdefault(counter, set()).add(name)
+        # counters out of which devices of several nodes are cut
+        self.coupled = frozenset(counter for counter, names in homes.items() if "" in names or len(names) > 1)
         self.forget()
 
     def forget(self) -> None:
-        self.eligible: dict[tuple[bytes, DeviceId], bool] = {}
+        self.eligible: dict[tuple[bytes, DeviceId], int] = {}
         self.facts: dict[bytes, dict[DeviceId, int]] = {}
         self.numbers: dict[object, int] = {}
         self.answers: dict[tuple[tuple[bytes, ...], object], bool] = {}
@@ -109,22 +116,58 @@ class DeviceOffers:
         self._names = snapshot.node_names
         found_out = self.devices.pools.found_out
         if "offers" not in found_out:
-            found_out["offers"] = _Known(self.devices.pools.offers)
+            found_out["offers"] = _Known(self.devices.pools)
         self._known: _Known = found_out["offers"]
         if len(self._known.facts) > KINDS_MAX or len(self._known.answers) > ANSWERS_MAX:
             self._known.forget()
         # reached by more than one node, with the mask [N]
         self.shared: list[tuple[Offer, Bool]] = [
-            (offer, self._mask_of(offer)) for offer in self._known.others
+            (offer, self._mask_of(offer.slice.spec, offer.device)) for offer in self._known.others
         ]
+        self._shared_ids = frozenset(offer.id for offer, _ in self.shared)
+        self._broken: Bool | None = None
         self._keys: dict[ClaimKey, bytes] = {}
         self._request_keys: dict[int, tuple[DeviceRequest, bytes]] = {}
         self._rows: dict[tuple[bytes, ...], Int8] = {}
 
+    @property
+    def are_linked(self) -> bool:
+        """Whether what a pod gets on one node can be missing on another."""
+        return bool(self.shared or self._known.coupled)
+
+    def is_linked(self, offer: Offer) -> bool:
+        """Whether a device that is given on one node can be missing on another."""
+        if offer.id in self._shared_ids:
+            return True
+        return bool(offer.consumes) and any(counter in self._known.coupled for counter, _ in offer.consumes)
+
+    def may_have_linked(self, claim: ClaimKey, row: int) -> bool:
+        """Whether on this row a claim could be given a device that can then be missing on another."""
+        like = self._claim_key(claim)
+        return any(self._fact(like, claim, offer) for offer in self.on(row) if self.is_linked(offer))
+
     def on(self, row: int) -> list[Offer]:
-        """The devices that a row reaches, its own first."""
+        """The devices that a row reaches, in the order of giving out."""
         local = self._known.local.get(self._names[row], [])
-        return local + [offer for offer, mask in self.shared if mask[row]]
+        others = [offer for offer, mask in self.shared if mask[row]]
+        return sorted(local + others, key=lambda offer: offer.rank) if others else local
+
+    def reach(self, row: int) -> Reach:
+        """What claims of a pod on this row may be given."""
+        return Reach(self.on(row), not self._is_broken(row))
+
+    def _is_broken(self, row: int) -> bool:
+        """Whether the row reaches a pool that is not whole."""
+        if not self.devices.pools.broken:
+            return False
+        if self._broken is None:
+            self._broken = np.zeros(len(self._nodes), dtype=np.bool_)
+            for each in self.devices.pools.broken:
+                for device in (
+                    (each.spec.devices or ()) if each.spec.per_device_node_selection else (Device(),)
+                ):
+                    self._broken |= self._mask_of(each.spec, device)
+        return bool(self._broken[row])
 
     def reaches(self, key: ClaimKey) -> Bool:
         """[N] the nodes that reach all devices of an allocated claim."""
@@ -135,14 +178,17 @@ class DeviceOffers:
         allocation = self.devices.allocation_of(key)
         selector = allocation.node_selector if allocation is not None else None
         node = self._nodes[row]
-        return node is not None and _selects(selector, node)
+        return node is not None and reaches_node(selector, node)
 
     def is_taken(self, device: DeviceId) -> bool:
-        """Whether some claim has the device, by the API or by a choice of ours."""
-        return device in self.devices.taken
+        """Whether some claim has the whole device, by the API or by a choice of ours."""
+        return device in self.devices.taken and device not in self.devices.shares
 
-    def eligible(self, request: DeviceRequest, offer: Offer) -> bool:
-        """Whether the request may have the device.  Raises   SelectorError where an expression fails."""
+    def eligible(self, request: DeviceRequest, offer: Offer) -> int:
+        """FIT, TAINTED or UNFIT: whether the request may have the device.
+
+        Raises   SelectorError where an expression fails, or a capacity that is asked for is no quantity.
+        """
         key = (self._request_key(request), offer.id)
         known = self._known.eligible.get(key)
         if known is None:
@@ -171,19 +217,29 @@ class DeviceOffers:
         answer = self._known.answers.get(key)
         if answer is None:
             found = [self.devices.claims[claim] for claim in claims]
-            answer = allocate(found, self.on(row), self.is_taken, self.eligible, Counter()) is not None
+            ledger = Ledger(self.devices)
+            answer = allocate(found, self.reach(row), ledger, self.eligible, Counter()) is not None
             self._known.answers[key] = answer
         return answer
 
-    def _signature(self, claims: Sequence[ClaimKey], likes: tuple[bytes, ...], row: int) -> object:
+    def _signature(self, claims: Sequence[ClaimKey], likes: tuple[bytes, ...], row: int) -> Hashable:
         """Equal for rows between whose devices these claims cannot tell."""
         kinds = dict(zip(likes, claims, strict=True))
-        found = []
+        found: list[Hashable] = []
+        sets: dict[tuple[str, str, str], int] = {}
         for offer in self.on(row):
             facts = [self._fact(like, claim, offer) for like, claim in kinds.items()]
             if any(facts):
                 found.append((self.is_taken(offer.id), *facts))
-        return tuple(found)
+                if offer.is_shared:
+                    found.append(Ledger(self.devices).share_of(offer.id))
+                for counter, amount in offer.consumes:
+                    found.append((sets.setdefault(counter[:3], len(sets)), counter[3], amount))
+        if sets:
+            ledger = Ledger(self.devices)
+            left = [(key[3], ledger.left_of(key)) for key in self.devices.pools.counters if key[:3] in sets]
+            found.append((len(sets), tuple(left)))
+        return (self._is_broken(row), *found)
 
     def _fact(self, like: bytes, claim: ClaimKey, offer: Offer) -> int:
         facts = self._known.facts.setdefault(like, {})
@@ -194,36 +250,45 @@ class DeviceOffers:
 
     def _find_fact(self, claim: ResourceClaim, offer: Offer) -> int:
         """0 if no request may have the device, else a number for what requests and constraints see of it."""
-        kinds = tuple(self.eligible(request, offer) for _, request in requests_of(claim))
+        requests = [request for _, request in requests_of(claim)]
+        kinds = tuple(self.eligible(request, offer) for request in requests)
         if not any(kinds):
             return 0
+        capacity: tuple[Hashable, ...] = ()
+        if offer.is_shared:
+            capacity = tuple(str(each.value) for _, each in sorted((offer.device.capacity or {}).items()))
+            capacity += tuple(consumption(offer.device, request.capacity) for request in requests)
         values = tuple(
             attribute_value(offer, constraint.match_attribute or constraint.distinct_attribute or "")
             for constraint in claim.spec.devices.constraints or ()
         )
         numbers = self._known.numbers
-        return numbers.setdefault((kinds, values), len(numbers) + 1)
+        return numbers.setdefault((kinds, values, capacity), len(numbers) + 1)
 
-    def _mask_of(self, offer: Offer) -> Bool:
-        """[N] the nodes that reach a device that is no single node's."""
-        spec, device = offer.slice.spec, offer.device
-        by_device = bool(spec.per_device_node_selection)
-        selector = device.node_selector if by_device else spec.node_selector
-        everywhere = bool(device.all_nodes if by_device else spec.all_nodes)
+    def _mask_of(self, spec: SliceSpec, device: Device) -> Bool:
+        """[N] the nodes that reach a device of a slice."""
+        chooser = device if spec.per_device_node_selection else spec
+        name, selector, everywhere = chooser.node_name, chooser.node_selector, bool(chooser.all_nodes)
         found = [
-            node is not None and (everywhere or (selector is not None and _selects(selector, node)))
+            node is not None
+            and (everywhere or (bool(name) and name == node.metadata.name) or _selects(selector, node))
             for node in self._nodes
         ]
         return np.array(found, dtype=np.bool_)
 
-    def _is_eligible(self, request: DeviceRequest, offer: Offer) -> bool:
+    def _is_eligible(self, request: DeviceRequest, offer: Offer) -> int:
         chosen = self.devices.classes.get(request.device_class_name)
         if chosen is None:
-            return False
+            return UNFIT
         for selector in (*(chosen.spec.selectors or ()), *(request.selectors or ())):
             if selector.cel is not None and not self._meets(selector.cel.expression, offer):
-                return False
-        return all(tolerates(request, taint) for taint in offer.device.taints or ())
+                return UNFIT
+        try:
+            if consumption(offer.device, request.capacity) is None:
+                return UNFIT
+        except QuantityError as error:
+            raise SelectorError(f"capacity of request {request.name or '(exactly)'}: {error}") from error
+        return FIT if all(tolerates(request, taint) for taint in offer.device.taints or ()) else TAINTED
 
     @staticmethod
     def _meets(expression: str, offer: Offer) -> bool:
@@ -246,57 +311,12 @@ class DeviceOffers:
         return known
 
 
-class Trial(NamedTuple):
-    """What pods placed on a fork have got: claims by row, and the devices of each claim.  Never changed."""
-
-    rows: dict[int, tuple[ClaimKey, ...]]
-    given: dict[ClaimKey, tuple[Given, ...]]
-
-
-NOTHING = Trial({}, {})
-
-
-def add(trial: Trial, claims: Sequence[ClaimKey], row: int, offers: DeviceOffers) -> Trial | None:
-    """The trial with these open claims met on `row` as well; claims there already may get other devices.
-
-    None when there is no way.  Raises   GaveUp, SelectorError.
-    """
-    reached = {offer.id for offer in offers.on(row)}
-    fresh: list[ClaimKey] = []
-    for claim in claims:
-        known = trial.given.get(claim)
-        if known is None:
-            fresh.append(claim)
-        elif any(given.offer.id not in reached for given in known):
-            return None
-    there = trial.rows.get(row, ())
-    together = (*there, *fresh)
-    elsewhere = {
-        given.offer.id
-        for claim, found in trial.given.items()
-        if claim not in there
-        for given in found
-        if not given.is_admin
-    }
-    found = allocate(
-        [offers.devices.claims[claim] for claim in together],
-        offers.on(row),
-        lambda device: device in elsewhere or offers.is_taken(device),
-        offers.eligible,
-        Counter(),
-    )
-    if found is None:
-        return None
-    return Trial({**trial.rows, row: together}, {**trial.given, **dict(zip(together, found, strict=True))})
-
-
-def leave(trial: Trial, claims: Sequence[ClaimKey], row: int) -> Trial:
-    """The trial without these claims; a claim that others of the trial share is given back with them."""
-    rows = {**trial.rows, row: tuple(claim for claim in trial.rows.get(row, ()) if claim not in claims)}
-    return Trial(rows, {claim: found for claim, found in trial.given.items() if claim not in claims})
+def reaches_node(selector: NodeSelector | None, node: Node) -> bool:
+    """Whether an allocation with this selector is reached from the node; without one it is everywhere."""
+    return selector is None or _selects(selector, node)
 
 
 def _selects(selector: NodeSelector | None, node: Node) -> bool:
     if selector is None:
-        return True
+        return False
     return any(matches_node_term(term, node) for term in selector.node_selector_terms or ())

@@ -7,7 +7,7 @@ error in words.  Source: KEP-4381; k8s.io/dynamic-resource-allocation cel.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import lru_cache
 from typing import Any
 
@@ -80,7 +80,7 @@ def selector_of(expression: str) -> Selector:
     return Selector(expression)
 
 
-def value_of(attribute: DeviceAttribute) -> object:
+def value_of(attribute: DeviceAttribute) -> Hashable:
     """What an attribute says, as constraints compare it: its kind and its value."""
     if attribute.version is not None:
         return (_VERSION, parse_version(attribute.version)) if is_version(attribute.version) else None

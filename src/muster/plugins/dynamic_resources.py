@@ -5,40 +5,33 @@ are there, which may change theirs for it.  In come pods, the devices of the sna
 placed; out go masks, and at the end what each claim gets.  Source: KEP-4381.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from muster.api.core import LabelSelectorRequirement, Node, NodeSelector, NodeSelectorTerm, Pod
-from muster.api.devices import (
-    AllocatedDevice,
-    Allocation,
-    Consumer,
-    DeviceAllocation,
-    ResourceClaim,
-    ResourceSlice,
-)
+from muster.api.core import Node, Pod
+from muster.api.devices import Consumer, ResourceClaim
 from muster.base.arrays import Bool, Int32
-from muster.cluster.devices import ClaimKey, Devices, Offer, device_claims_of, ids_of
+from muster.cluster.device_readiness import find_unready
+from muster.cluster.devices import ClaimKey, Devices, device_claims_of
 from muster.cluster.snapshot import PodMove, Snapshot
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.groups import ObjectKey, PodKey
 from muster.framework.points import NodeReason, NodeVerdict
 from muster.framework.ports import Prepare, WriteClaim
 from muster.framework.status import Status
-from muster.placement.device_allocation import GaveUp, Given, requests_of
+from muster.placement.device_allocation import GaveUp, Given
 from muster.placement.device_offers import (
     MET,
-    NOTHING,
     UNKNOWN,
     UNMET,
     DeviceOffers,
-    Trial,
-    add,
     find_device_needs,
-    leave,
 )
+from muster.placement.device_results import allocation_of
+from muster.placement.device_rivals import find_rival
+from muster.placement.device_trials import NOTHING, Trial, add, leave
 
 CANNOT = "cannot allocate all claims"
 NOT_THERE = "node(s) do not reach the devices of the pod's claims"
@@ -98,7 +91,7 @@ class DynamicResources:
         if not pod.spec.resource_claims or not placed.spec.resource_claims:
             return np.empty(0, dtype=np.int32)
         theirs = {key for _, key in device_claims_of(placed)}
-        if offers_of(snapshot).shared or theirs & {key for _, key in device_claims_of(pod)}:
+        if offers_of(snapshot).are_linked or theirs & {key for _, key in device_claims_of(pod)}:
             return None
         return np.array([row], dtype=np.int32)
 
@@ -129,6 +122,7 @@ class DynamicResources:
 
     def is_ready(self, pod: Pod, node: Node, snapshot: Snapshot) -> Status:
         devices = snapshot.devices
+        waits = ""
         for _, key in device_claims_of(pod):
             claim = devices.claims.get(key) if key is not None else None
             if key is None or claim is None:
@@ -142,14 +136,19 @@ class DynamicResources:
             if row is None or not offers_of(snapshot).is_reached(key, row):
                 text = f'the devices of claim "{key[1]}" are not reached from node {node.metadata.name}'
                 return Status.unschedulable(text)
-            rival = _earlier_owner(key, claim, devices)
+            rival = find_rival(key, devices)
             if rival is not None:
                 return Status.unschedulable(
                     f'claim "{rival[1]}" of namespace {rival[0]} has a device of claim "{key[1]}"'
                 )
             if not any(user.uid == pod.metadata.uid for user in claim.status.reserved_for or ()):
                 return Status.wait(f'claim "{key[1]}" to be reserved')
-        return Status.success()
+            unready = find_unready(claim)
+            if unready is not None and unready.is_lost:
+                return Status.unschedulable(f'claim "{key[1]}": {unready.text}')
+            if unready is not None:
+                waits = waits or f'{unready.text} (claim "{key[1]}")'
+        return Status.wait(waits) if waits else Status.success()
 
     def hint_rules(self) -> tuple[HintRule, ...]:
         return (
@@ -173,17 +172,12 @@ def _meet(
     if not claims:
         return np.ones(len(rows), dtype=np.bool_), np.zeros(len(rows), dtype=np.bool_)
     trial = _trial_of(snapshot)
-    shared = {offer.id for offer, _ in offers.shared}
-    is_apart = not any(claim in trial.given for claim in claims) and not (
-        shared and any(each.offer.id in shared for found in trial.given.values() for each in found)
-    )
-    if not is_apart:
-        answers = np.array([_try(trial, claims, row, offers) for row in rows.tolist()], dtype=np.int8)
-        return answers == MET, answers == UNKNOWN
-    answers = offers.meets(claims, rows)
-    for row, there in trial.rows.items():
-        for index in np.flatnonzero(rows == row) if there else ():
-            answers[index] = offers.meets((*there, *claims), rows[index : index + 1])[0]
+    answers = offers.meets(claims, rows)  # nobody gets beside others what it could not get alone
+    known = any(claim in trial.given for claim in claims)
+    linked = any(offers.is_linked(each.offer) for found in trial.given.values() for each in found)
+    tried = answers != UNMET if known or linked else [bool(trial.rows.get(row)) for row in rows.tolist()]
+    for index in np.flatnonzero(tried):
+        answers[index] = _try(trial, claims, int(rows[index]), offers)
     return answers == MET, answers == UNKNOWN
 
 
@@ -230,67 +224,12 @@ def _write(
     ]
     allocation = None
     if claim.status.allocation is None and given is not None:
-        allocation = _allocation(claim, given, node_name, devices)
+        allocation = allocation_of(claim, given, node_name, devices)
     if allocation is None and len(users) == len(known):
         return None
     meta = claim.metadata
     key = ObjectKey(meta.namespace, meta.name)
     return WriteClaim(_key_of(pods[0]), key, meta.uid, meta.resource_version, allocation, tuple(users))
-
-
-def _allocation(claim: ResourceClaim, given: Sequence[Given], node_name: str, devices: Devices) -> Allocation:
-    results = [AllocatedDevice(each.request, *each.offer.id, admin_access=each.is_admin) for each in given]
-    return Allocation(
-        DeviceAllocation(results, _config(claim, given, devices) or None),
-        _reach([each.offer for each in given], node_name),
-    )
-
-
-def _config(claim: ResourceClaim, given: Sequence[Given], devices: Devices) -> list[dict[str, object]]:
-    """The parameters of classes and of the claim, for the drivers that gave something."""
-    found: list[dict[str, object]] = []
-    chosen = {each.request for each in given}
-    for name, request in requests_of(claim):
-        device_class = devices.classes.get(request.device_class_name)
-        if name in chosen and device_class is not None:
-            parts = device_class.spec.config or ()
-            found += [{"source": "FromClass", "requests": [name], **part} for part in parts]
-    found += [{"source": "FromClaim", **config} for config in claim.spec.devices.config or ()]
-    return found
-
-
-def _reach(offers: Iterable[Offer], node_name: str) -> NodeSelector | None:
-    """Which nodes reach all of these devices: the one node, those of the slices, or (None) all."""
-    slices = [offer.slice for offer in offers]
-    if not slices or all(_is_everywhere(found) for found in slices):
-        return None
-    name = LabelSelectorRequirement("metadata.name", "In", [node_name])
-    selectors = {id(found): found.spec.node_selector for found in slices}
-    if len(selectors) == 1 and slices[0].spec.node_selector is not None:
-        return slices[0].spec.node_selector
-    return NodeSelector([NodeSelectorTerm(match_fields=[name])])
-
-
-def _is_everywhere(found: ResourceSlice) -> bool:
-    return bool(found.spec.all_nodes)
-
-
-def _earlier_owner(key: ClaimKey, claim: ResourceClaim, devices: Devices) -> ClaimKey | None:
-    """Another claim that the API shows with one of our devices, written before ours was."""
-    allocation = claim.status.allocation
-    for device in ids_of(allocation) if allocation is not None else ():
-        for other in devices.taken.get(device, ()):
-            found = devices.claims.get(other)
-            if other == key or found is None or found.status.allocation is None:
-                continue
-            if _version(found) < _version(claim):
-                return other
-    return None
-
-
-def _version(claim: ResourceClaim) -> int:
-    text = claim.metadata.resource_version
-    return int(text) if text.isdecimal() else 0
 
 
 def _key_of(pod: Pod) -> PodKey:

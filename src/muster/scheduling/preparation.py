@@ -33,6 +33,7 @@ from muster.scheduling.books import Books
 from muster.scheduling.members import Cast, EntityKey, Member, Stage
 from muster.scheduling.preparations import UNPREPARED_S_MAX, Preparation
 from muster.scheduling.queue import Place, Refusal
+from muster.scheduling.unready_devices import free_unready, stamped
 
 UNPREPARED = "Unprepared"
 CLAIM_GATE = "DynamicResources"  # who holds back pods without their claims
@@ -70,7 +71,7 @@ def begin(
             root=books.members.root_of(member.entity),
             attempt=attempt,
             since_s=now_s,
-            writes=needs.get(member.key),
+            writes=stamped(needs.get(member.key), now_s),
         )
         books.preparations.add(preparation)
         books.preparations.touch(preparation.root)
@@ -280,7 +281,7 @@ def _unchoose(books: Books, write: Prepare) -> None:
 
 def _take_back(books: Books, preparation: Preparation) -> list[Effect]:
     """Undo what was written and has led to nothing; a volume that was made stays its claim's."""
-    effects: list[Effect] = []
+    effects: list[Effect] = [*free_unready(books, preparation)]
     known = books.state.volumes.freeze()
     for write in preparation.writes:
         if isinstance(write, WriteClaim):

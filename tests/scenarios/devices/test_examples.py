@@ -26,13 +26,16 @@ COLLECTIONS = {
 }
 SLICES = f"{RESOURCES}/resourceslices"
 
-CAPACITY = """
+DERIVED = """
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaim
 metadata: {name: c}
 spec:
   devices:
-    requests: [{name: r, exactly: {deviceClassName: gpu, capacity: {requests: {memory: 10Gi}}}}]
+    requests:
+      - name: r
+        exactly: {deviceClassName: gpu, derivedAttributes: [{name: derived/half, expression: "1"}]}
+    constraints: [{matchAttribute: derived/half}]
 ---
 apiVersion: v1
 kind: Pod
@@ -132,9 +135,9 @@ def test_the_manifests_of_the_page_do_what_it_says() -> None:
 
 def test_what_the_page_says_is_not_honoured_is_told() -> None:
     room = Room()
-    room.apply(CAPACITY)
+    room.apply(DERIVED)
     room.cluster.sleep(1)
     (pod,) = room.api.items(PODS)
     condition = condition_of(pod, "PodScheduled")
     assert condition is not None
-    assert 'resourceclaim "c": request r: capacity requests are not honoured yet' in condition["message"]
+    assert 'resourceclaim "c": request r: derivedAttributes are not honoured yet' in condition["message"]

@@ -2,11 +2,17 @@
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from muster.api.devices import (
     AllocatedDevice,
     Allocation,
+    CapacityPolicy,
     CELSelector,
     Consumer,
+    Counter,
+    CounterConsumption,
+    CounterSet,
     Device,
     DeviceAllocation,
     DeviceAttribute,
@@ -43,6 +49,41 @@ def make_device(name: str, *, memory: str = "80Gi", **attributes: str | int | bo
     return Device(name, found, {"memory": DeviceCapacity(memory)})
 
 
+def make_part(name: str, counter_set: str = "gpu", **amounts: str | int) -> Device:
+    """A device that is cut from a counter set."""
+    taken = {key: Counter(value) for key, value in amounts.items()}
+    return replace(make_device(name), consumes_counters=[CounterConsumption(counter_set, taken)])
+
+
+def make_counters(name: str = "gpu", **amounts: str | int) -> CounterSet:
+    """What devices are cut from."""
+    return CounterSet(name, {key: Counter(value) for key, value in amounts.items()})
+
+
+def make_shared(name: str, *, policy: CapacityPolicy | None = None, memory: str = "80Gi") -> Device:
+    """A device that several claims may have, each a share of its memory."""
+    capacity = {"memory": DeviceCapacity(memory, policy)}
+    return Device(name, capacity=capacity, allow_multiple_allocations=True)
+
+
+def make_share(device: str, memory: str, share_id: str = "s", node: str = "n1") -> Allocation:
+    """An allocation of so much of the memory of a device."""
+    result = AllocatedDevice(
+        "r", DRIVER, node, device, share_id=share_id, consumed_capacity={"memory": memory}
+    )
+    return Allocation(DeviceAllocation([result]))
+
+
+def make_pool(node: str, counters: list[CounterSet], *devices: Device, **spec: Any) -> list[ResourceSlice]:
+    """A pool of two slices: counters, and devices that are cut from them."""
+    where = spec or {"node_name": node}
+    of_counters = {**where, "shared_counters": counters, "devices": None}
+    return [
+        make_slice(node, *devices, count=2, name=f"{node}-devices", **where),
+        make_slice(node, count=2, name=f"{node}-counters", **of_counters),
+    ]
+
+
 def make_slice(
     node: str, *devices: Device, generation: int = 1, count: int = 1, name: str = "", **spec: Any
 ) -> ResourceSlice:
@@ -50,7 +91,7 @@ def make_slice(
     where = spec or {"node_name": node}
     pool = ResourcePool(node, generation, count)
     meta = ObjectMeta(name=name or f"slice-{node}", uid=f"uid-{name or node}")
-    return ResourceSlice(meta, SliceSpec(DRIVER, pool, devices=list(devices), **where))
+    return ResourceSlice(meta, SliceSpec(DRIVER, pool, **{"devices": list(devices), **where}))
 
 
 def make_class(*expressions: str, name: str = "gpu") -> DeviceClass:

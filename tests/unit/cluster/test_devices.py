@@ -1,7 +1,7 @@
 """What is known of devices and claims, and what was allocated."""
 
 from msgspec.structs import replace
-from tests.unit.cluster.device_objects import DRIVER, given, make_claim, make_class, make_device, make_slice
+from tests.unit.cluster.device_objects import DRIVER, given, make_claim, make_class
 
 from muster.api.core import PodClaim, PodClaimStatus, PodStatus
 from muster.api.devices import ResourceClaim
@@ -10,25 +10,6 @@ from muster.testing.builders import make_pod
 
 KEY = ("default", "c")
 GPU0 = (DRIVER, "n1", "gpu-0")
-
-
-def names(book: DeviceBook) -> list[str]:
-    return [offer.device.name for offer in book.freeze().pools.offers]
-
-
-def test_a_pool_counts_when_all_its_slices_are_there() -> None:
-    book = DeviceBook()
-    book.apply(make_slice("n1", make_device("b"), count=2, name="s1"))
-    assert names(book) == []
-    book.apply(make_slice("n1", make_device("a"), count=2, name="s2"))
-    assert names(book) == ["a", "b"]
-
-
-def test_only_the_newest_generation_of_a_pool_counts() -> None:
-    book = DeviceBook()
-    book.apply(make_slice("n1", make_device("old"), name="s1"))
-    book.apply(make_slice("n1", make_device("new"), generation=2, name="s2"))
-    assert names(book) == ["new"]
 
 
 def test_what_claims_have_is_taken_by_the_api_and_by_choice() -> None:

@@ -18,12 +18,9 @@ from muster.api.devices import Device, DeviceObject
 from muster.cluster.devices import DeviceBook
 from muster.placement.device_offers import (
     MET,
-    NOTHING,
     UNMET,
     DeviceOffers,
-    add,
     find_device_needs,
-    leave,
 )
 from muster.placement.device_selectors import SelectorError
 from muster.testing.builders import make_cluster, make_pod
@@ -61,19 +58,14 @@ def test_devices_of_one_slice_may_choose_their_nodes() -> None:
     assert sorted(names(offers, 1)) == ["a", "c"]
 
 
-def test_devices_that_are_divided_or_bound_later_are_not_given_out() -> None:
-    devices = (Device("part", consumes_counters=[{}]), Device("slow", binding_conditions=["ready"]))
-    assert names(offers_with(make_slice("n1", *devices)), 0) == []
-
-
 @pytest.mark.parametrize(
     ("objects", "refusal"),
     [
         ([], 'waiting for resource claims: resourceclaim "c" not found'),
         ([make_claim("c")], 'resourceclaim "c": request r: deviceclass gpu not found'),
         (
-            [make_class(), make_claim("c", make_request("r", 1, capacity={}))],
-            'resourceclaim "c": request r: capacity requests are not honoured yet',
+            [make_class(), make_claim("c", make_request("r", 1, derived_attributes=[{}]))],
+            'resourceclaim "c": request r: derivedAttributes are not honoured yet',
         ),
     ],
 )
@@ -130,34 +122,3 @@ def test_a_selector_that_fails_names_the_device() -> None:
     offers = offers_with(make_class(expression), make_claim("c"), make_slice("n1", make_device("a")))
     with pytest.raises(SelectorError, match=r"no such key: nope \(device gpu.example.com/n1/a\)"):
         offers.meets([C], BOTH)
-
-
-def test_a_second_claim_may_make_the_first_change_its_device() -> None:
-    special = make_claim("d", make_request("r", 1, f'device.attributes["{DRIVER}"].model == "a"'))
-    devices = (make_device("a", model="a"), make_device("b", model="b"))
-    offers = offers_with(make_class(), make_claim("c"), special, make_slice("n1", *devices))
-    first = add(NOTHING, [C], 0, offers)
-    assert first is not None
-    assert [each.offer.device.name for each in first.given[C]] == ["a"]
-    both = add(first, [D], 0, offers)
-    assert both is not None
-    assert [each.offer.device.name for each in both.given[C]] == ["b"]
-    assert leave(both, [D], 0).given.keys() == {C}
-
-
-def test_a_device_for_many_nodes_is_given_once() -> None:
-    offers = offers_with(
-        make_class(), make_claim("c"), make_claim("d"), make_slice("all", make_device("far"), all_nodes=True)
-    )
-    first = add(NOTHING, [C], 0, offers)
-    assert first is not None
-    assert add(first, [D], 1, offers) is None
-
-
-def test_who_shares_a_claim_must_reach_what_it_got() -> None:
-    slices = (make_slice("n1", make_device("a")), make_slice("n2", make_device("b")))
-    offers = offers_with(make_class(), make_claim("c"), *slices)
-    first = add(NOTHING, [C], 0, offers)
-    assert first is not None
-    assert add(first, [C], 1, offers) is None
-    assert add(first, [C], 0, offers) is not None
