@@ -55,7 +55,7 @@ class Likeness:
         """Equal for devices that are alike now."""
         static: Hashable = self._number_of(offer)
         if self._has_admins:
-            static = (static, *sorted(self._holders.get(offer.id, ())))
+            static = (static, self._ledger.is_used(offer.id), *sorted(self._holders.get(offer.id, ())))
         if not offer.consumes:
             return (static, self._ledger.share_of(offer.id)) if offer.is_shared else static
         shares = (self._ledger.is_used(offer.id), self._ledger.share_of(offer.id)) if offer.is_shared else ()

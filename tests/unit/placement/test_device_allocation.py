@@ -1,7 +1,5 @@
 """Devices for several claims at once, against every way there is."""
 
-from itertools import combinations, product
-
 import msgspec
 import pytest
 from hypothesis import given as drawn
@@ -19,23 +17,28 @@ from tests.unit.cluster.device_objects import (
     make_slice,
 )
 from tests.unit.cluster.device_objects import given as allocated
+from tests.unit.placement.slow_devices import MEMORY, Ask, Thing, Want, fits, options, way_exists
 
 from muster.api.devices import (
     ALL,
+    EXACT_COUNT,
     CapacityRequirements,
     Device,
     DeviceAttribute,
+    DeviceConstraint,
     DeviceRequest,
     DeviceTaint,
     DeviceToleration,
     Request,
     ResourceClaim,
+    ResourceClaimSpec,
 )
 from muster.cluster.device_pools import DeviceId, Offer
-from muster.cluster.devices import NO_DEVICES, DeviceBook
+from muster.cluster.devices import NO_DEVICES, DeviceBook, Devices
 from muster.placement.device_allocation import (
     FIT,
     TAINTED,
+    UNFIT,
     Counter,
     GaveUp,
     Given,
@@ -117,6 +120,12 @@ def test_one_claim_has_no_device_twice_not_even_as_an_admin() -> None:
         assert find([make_claim("c", *asked)], offers_of(("a", 0), ("a", 0))) == [["gpu-0", "gpu-1"]]
 
 
+def test_an_admin_leaves_the_free_device_to_who_needs_it() -> None:
+    offers = offers_of(("a", 0), ("a", 0))
+    claim = make_claim("c", make_request("a", 1, admin_access=True), make_request("p"))
+    assert find([claim], offers, frozenset({offers[1].id})) == [["gpu-1", "gpu-0"]]
+
+
 def test_all_means_every_device_that_would_do_and_none_in_other_hands() -> None:
     offers = offers_of(("a", 0), ("b", 0), ("a", 0))
     every = make_claim("c", make_request("r", 0, of_model("a"), allocation_mode=ALL))
@@ -169,248 +178,146 @@ def test_a_taint_must_be_tolerated(toleration: DeviceToleration, bears: bool) ->
 
 # ── every way there is ───────────────────────────────────────────────────────────────────────────
 
-models = st.sampled_from(["a", "b"])
-devices = st.lists(st.tuples(models, st.integers(0, 1)), max_size=5)
-requests = st.builds(lambda count, model: (count, model), st.integers(1, 2), st.sampled_from(["a", "b", ""]))
-claims = st.lists(
-    st.tuples(st.lists(requests, min_size=1, max_size=2), st.sampled_from(["", "match", "distinct"])),
-    min_size=1,
-    max_size=3,
+MODELS = ("a", "b")
+drawn_things = st.lists(
+    st.builds(
+        Thing,
+        model=st.sampled_from(MODELS),
+        pair=st.integers(0, 1),
+        counter_set=st.sampled_from([-1, -1, 0, 1]),
+        cores=st.integers(1, 2),
+        is_shared=st.sampled_from([False, False, True]),
+        is_tainted=st.sampled_from([False, False, False, True]),
+        homes=st.sampled_from([(0, 1), (0, 1), (0,), (1,)]),
+        is_taken=st.sampled_from([False, False, False, True]),
+    ),
+    max_size=5,
 )
-Drawn = list[tuple[list[tuple[int, str]], str]]
-
-
-def build(wanted: Drawn) -> list[ResourceClaim]:
-    return [
-        make_claim(
-            f"c{index}",
-            *(
-                make_request(f"r{number}", count, *([of_model(model)] if model else []))
-                for number, (count, model) in enumerate(asked)
-            ),
-            match=PAIR if rule == "match" else "",
-            distinct=PAIR if rule == "distinct" else "",
-        )
-        for index, (asked, rule) in enumerate(wanted)
-    ]
-
-
-def exists(wanted: Drawn, kinds: list[tuple[str, int]]) -> bool:
-    """Try every choice of devices for every request."""
-    slots = [(claim, count, model) for claim, (asked, _) in enumerate(wanted) for count, model in asked]
-    fitting = [
-        list(combinations([i for i, (kind, _) in enumerate(kinds) if model in ("", kind)], count))
-        for _, count, model in slots
-    ]
-    for chosen in product(*fitting):
-        used = [index for group in chosen for index in group]
-        if len(set(used)) < len(used):
-            continue
-        if all(
-            _keeps(
-                rule,
-                [
-                    kinds[i][1]
-                    for (owner, _, _), group in zip(slots, chosen, strict=True)
-                    if owner == claim
-                    for i in group
-                ],
-            )
-            for claim, (_, rule) in enumerate(wanted)
-        ):
-            return True
-    return False
-
-
-def _keeps(rule: str, pairs: list[int]) -> bool:
-    if rule == "match":
-        return len(set(pairs)) == 1
-    return rule != "distinct" or len(set(pairs)) == len(pairs)
-
-
-@settings(max_examples=200, deadline=None)
-@drawn(claims, devices)
-def test_a_way_is_found_exactly_where_there_is_one(wanted: Drawn, kinds: list[tuple[str, int]]) -> None:
-    found = allocate(build(wanted), Reach(offers_of(*kinds)), Ledger(), eligible)
-    assert (found is not None) == exists(wanted, kinds)
-    if found is None:
-        return
-    used = [each.offer.id for claim in found for each in claim]
-    assert len(set(used)) == len(used)
-    for claim, (asked, rule) in zip(found, wanted, strict=True):
-        _check(claim, asked, rule)
-
-
-def _check(claim: tuple[Given, ...], asked: list[tuple[int, str]], rule: str) -> None:
-    for number, (count, model) in enumerate(asked):
-        mine = [each for each in claim if each.request == f"r{number}"]
-        assert len(mine) == count
-        for each in mine:
-            attributes = each.offer.device.attributes or {}
-            assert model in ("", attributes["model"].string)
-    pairs = [(each.offer.device.attributes or {})["pair"].int_value or 0 for each in claim]
-    assert _keeps(rule, pairs)
-
-
-# ── counters, shares and alternatives, every way there is ────────────────────────────────────────
-
-SHARED_MEMORY = 4
-kinds_of_device = st.sampled_from(["whole", "shared", "part-0", "part-1", "big-0", "big-1"])
-world = st.tuples(
-    st.lists(st.tuples(kinds_of_device, st.integers(0, 1)), max_size=5), st.integers(1, 3), st.booleans()
+drawn_wants = st.builds(
+    Want,
+    model=st.sampled_from([*MODELS, ""]),
+    count=st.sampled_from([1, 1, 2, 2, 0]),
+    memory=st.sampled_from([0, 1, 2, MEMORY, MEMORY + 1]),
+    tolerates=st.booleans(),
+    is_admin=st.sampled_from([False, False, False, True]),
 )
-wants = st.tuples(
-    st.sampled_from(["whole", "shared", "part", "big", ""]), st.integers(1, 2), st.integers(1, 4)
-)
-asks = st.lists(
-    st.tuples(
-        st.lists(st.lists(wants, min_size=1, max_size=2), min_size=1, max_size=2),
-        st.sampled_from(["", "match", "distinct"]),
+drawn_asks = st.lists(
+    st.builds(
+        Ask,
+        requests=st.lists(
+            st.lists(drawn_wants, min_size=1, max_size=2).map(tuple), min_size=1, max_size=2
+        ).map(tuple),
+        rule=st.sampled_from(["", "match", "distinct"]),
+        about=st.integers(1, 2),
+        homes=st.sampled_from([(0,), (0,), (1,), (0, 1)]),
     ),
     min_size=1,
     max_size=3,
 )
-World = tuple[list[tuple[str, int]], int, bool]
-Want = tuple[str, int, int]
-Ask = list[tuple[list[list[Want]], str]]
 
 
-def build_world(drawn_world: World) -> tuple[Ledger, list[Offer]]:
-    """Parts take 1 of a counter set, big ones 2; the first device may be somebody else's."""
-    kinds, cores, is_taken = drawn_world
-    devices = []
-    for index, (kind, pair) in enumerate(kinds):
-        word, _, counter_set = kind.partition("-")
-        device = make_device(f"d{index}", memory=str(SHARED_MEMORY), model=word, pair=pair)
-        if counter_set:
-            taken = make_part("x", counter_set, cores=1 if word == "part" else 2).consumes_counters
-            device = msgspec.structs.replace(device, consumes_counters=taken)
-        if word == "shared":
-            device = msgspec.structs.replace(device, allow_multiple_allocations=True)
-        devices.append(device)
-    book = DeviceBook()
-    for each in make_pool("n1", [make_counters("0", cores=cores), make_counters("1", cores=cores)], *devices):
-        book.apply(each)
-    if is_taken and kinds:
-        is_shared = kinds[0][0] == "shared"
-        book.apply(make_claim("x", allocation=make_share("d0", "1") if is_shared else allocated("d0")))
-    found = book.freeze()
-    return Ledger(found), list(found.pools.offers)
-
-
-def build_asks(drawn_asks: Ask) -> list[ResourceClaim]:
-    return [
-        make_claim(
-            f"c{index}",
-            *(
-                _build_request(f"r{number}", alternatives)
-                for number, alternatives in enumerate(requests_of_claim)
-            ),
-            match=PAIR if rule == "match" else "",
-            distinct=PAIR if rule == "distinct" else "",
+@settings(max_examples=500, deadline=None)
+@drawn(drawn_things, st.integers(1, 3), drawn_asks)
+def test_a_way_is_found_exactly_where_there_is_one(things: list[Thing], cores: int, asks: list[Ask]) -> None:
+    """Counters, shares, taints, admins, all, alternatives and devices that two nodes reach, all at once."""
+    devices = build_devices(things, cores)
+    reaches = [
+        Reach(
+            [offer for offer in devices.pools.offers if set(ask.homes) <= set(things[_number(offer)].homes)]
         )
-        for index, (requests_of_claim, rule) in enumerate(drawn_asks)
+        for ask in asks
     ]
+    found = allocate(
+        [build_claim(f"c{index}", ask) for index, ask in enumerate(asks)],
+        reaches,
+        Ledger(devices),
+        is_eligible,
+        Counter(10**6),
+    )
+    assert (found is not None) == way_exists(things, cores, asks)
+    if found is None:
+        return
+    uses = [tuple((_number(each.offer), _memory(each)) for each in given) for given in found]
+    for used, ask in zip(uses, asks, strict=True):
+        assert used in set(options(ask, things))
+    assert fits([use for used in uses for use in used], things, cores)
+    chosen = int(found[0][0].request.partition("/a")[2] or 0)
+    if chosen:  # no way with an earlier alternative
+        (alternatives, *others), *rest = asks[0].requests, *asks[1:]
+        earlier = asks[0]._replace(requests=(alternatives[:chosen], *others))
+        assert not way_exists(things, cores, [earlier, *rest])
 
 
-def _build_request(name: str, alternatives: list[Want]) -> Request:
-    def build_one(name: str, want: Want) -> DeviceRequest:
-        word, count, memory = want
-        fields = {"capacity": CapacityRequirements({"memory": memory})} if word == "shared" else {}
-        wanted = make_request(name, count, *([of_model(word)] if word else []), **fields).exactly
-        assert wanted is not None
-        return wanted
-
-    if len(alternatives) == 1:
-        return Request(name, build_one("", alternatives[0]))
-    named = [
-        msgspec.structs.replace(build_one("", want), name=f"a{number}")
-        for number, want in enumerate(alternatives)
-    ]
-    return Request(name, None, named)
+def build_devices(things: list[Thing], cores: int) -> Devices:
+    """A pool that everybody reaches (who reaches what is told apart), and claims that have some of it."""
+    book = DeviceBook()
+    counters = [make_counters("0", cores=cores), make_counters("1", cores=cores)]
+    for each in make_pool("n1", counters, *(_device(index, thing) for index, thing in enumerate(things))):
+        book.apply(each)
+    for index, thing in enumerate(things):
+        if thing.is_taken:
+            name = f"d{index}"
+            share = make_share(name, "1") if thing.is_shared else allocated(name)
+            book.apply(make_claim(f"x{index}", allocation=share))
+    return book.freeze()
 
 
-def way_exists(drawn_world: World, drawn_asks: Ask) -> bool:
-    """Try every alternative with every choice of devices for every request."""
-    kinds, cores, is_taken = drawn_world
-    slots = [(claim, alternatives) for claim, (asked, _) in enumerate(drawn_asks) for alternatives in asked]
-    options = [
-        [
-            (claim, want, group)
-            for want in alternatives
-            for group in combinations(
-                [i for i, (kind, _) in enumerate(kinds) if want[0] in ("", kind.partition("-")[0])], want[1]
-            )
-        ]
-        for claim, alternatives in slots
-    ]
-    return any(
-        _all_fit(chosen, kinds, cores, is_taken) and _all_keep(chosen, kinds, drawn_asks)
-        for chosen in product(*options)
+def _device(index: int, thing: Thing) -> Device:
+    device = make_device(f"d{index}", memory=str(MEMORY), model=thing.model, pair=thing.pair)
+    part = make_part("x", str(thing.counter_set), cores=thing.cores).consumes_counters
+    return msgspec.structs.replace(
+        device,
+        consumes_counters=part if thing.counter_set >= 0 else None,
+        allow_multiple_allocations=thing.is_shared or None,
+        taints=[DeviceTaint("broken", "", "NoSchedule")] if thing.is_tainted else None,
     )
 
 
-def _all_fit(
-    chosen: tuple[tuple[int, Want, tuple[int, ...]], ...],
-    kinds: list[tuple[str, int]],
-    cores: int,
-    is_taken: bool,
-) -> bool:
-    memory: dict[int, int] = {}
-    users: dict[int, int] = {}
-    if is_taken and kinds:
-        users[0], memory[0] = 1, 1
-    for _, (word, _, amount), group in chosen:
-        for index in group:
-            users[index] = users.get(index, 0) + 1
-            share = amount if word == "shared" else SHARED_MEMORY
-            memory[index] = memory.get(index, 0) + share
-    for index, count in users.items():
-        if kinds[index][0] == "shared":
-            if memory[index] > SHARED_MEMORY:
-                return False
-        elif count > 1:
-            return False
-    spent = {"0": 0, "1": 0}
-    for index in users:
-        word, _, counter_set = kinds[index][0].partition("-")
-        if counter_set:
-            spent[counter_set] += 1 if word == "part" else 2
-    # what was given before may be more than there is: only what is added counts
-    first = kinds[0][0].partition("-") if is_taken and kinds else ("", "", "")
-    before = {first[2]: 1 if first[0] == "part" else 2} if first[2] else {}
-    return all(amount <= cores or amount == before.get(name, 0) for name, amount in spent.items())
+def build_claim(name: str, ask: Ask) -> ResourceClaim:
+    requests = [_build_request(f"r{number}", wants) for number, wants in enumerate(ask.requests)]
+    about = [f"r{number}" for number in range(min(ask.about, len(requests)))]
+    words = {f"{ask.rule}_attribute": PAIR} if ask.rule else {}
+    constraints = [DeviceConstraint(about, **words)] if words else []
+    claim = make_claim(name, *requests)
+    devices = msgspec.structs.replace(claim.spec.devices, constraints=constraints)
+    return msgspec.structs.replace(claim, spec=ResourceClaimSpec(devices))
 
 
-def _all_keep(
-    chosen: tuple[tuple[int, Want, tuple[int, ...]], ...], kinds: list[tuple[str, int]], drawn_asks: Ask
-) -> bool:
-    for claim, (_, rule) in enumerate(drawn_asks):
-        pairs = [kinds[index][1] for owner, _, group in chosen if owner == claim for index in group]
-        if not _keeps(rule, pairs):
-            return False
-    return True
+def _build_request(name: str, wants: tuple[Want, ...]) -> Request:
+    if len(wants) == 1:
+        return Request(name, _build_one("", wants[0]))
+    return Request(name, None, [_build_one(f"a{number}", want) for number, want in enumerate(wants)])
 
 
-@settings(max_examples=400, deadline=None)
-@drawn(world, asks)
-def test_a_way_through_counters_shares_and_alternatives_is_found_where_there_is_one(
-    drawn_world: World, drawn_asks: Ask
-) -> None:
-    ledger, offers = build_world(drawn_world)
-    found = allocate(build_asks(drawn_asks), Reach(offers), ledger, is_eligible)
-    assert (found is not None) == way_exists(drawn_world, drawn_asks)
-    if found is None:
-        return
-    fresh, _ = build_world(drawn_world)
-    for claim in found:
-        for each in claim:
-            assert fresh.is_free(each.offer, each.amounts)
-            fresh.give(each.offer, each.amounts)
+def _build_one(name: str, want: Want) -> DeviceRequest:
+    tolerations = [DeviceToleration("broken", "Exists")] if want.tolerates else None
+    wanted = make_request(
+        name,
+        want.count or 1,
+        *([of_model(want.model)] if want.model else []),
+        allocation_mode=EXACT_COUNT if want.count else ALL,
+        admin_access=want.is_admin,
+        tolerations=tolerations,
+        capacity=CapacityRequirements({"memory": want.memory}) if want.memory else None,
+    ).exactly
+    assert wanted is not None
+    return msgspec.structs.replace(wanted, name=name)
+
+
+def _number(offer: Offer) -> int:
+    return int(offer.device.name.removeprefix("d"))
+
+
+def _memory(given: Given) -> int:
+    if given.is_admin:
+        return 0
+    return given.amounts[0].milli // 1000 if given.offer.is_shared else MEMORY
 
 
 def is_eligible(request: DeviceRequest, offer: Offer) -> int:
-    return int(eligible(request, offer) and consumption(offer.device, request.capacity) is not None)
+    if not eligible(request, offer) or consumption(offer.device, request.capacity) is None:
+        return UNFIT
+    return FIT if all(tolerates(request, taint) for taint in offer.device.taints or ()) else TAINTED
 
 
 def test_like_gpus_in_parts_are_not_tried_one_by_one() -> None:
