@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from tests.controlplane.build import BuildError
 from tests.controlplane.start import StartError
-from tests.reliability import crash, failover, soak
+from tests.reliability import crash, failover, rotation, soak
 
 VERBS: dict[str, Callable[[list[str]], int]] = {
     "crash": crash.main,
     "failover": failover.main,
+    "rotation": rotation.main,
     "soak": soak.main,
 }
 

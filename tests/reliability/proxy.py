@@ -1,9 +1,10 @@
 """A proxy that stands between `muster run` and an API server and does to chosen requests what networks do.
 
 `FaultProxy(upstream, …)` is an async context manager that listens on a port of 127.0.0.1 chosen by the system
-(plain HTTP; upstream as its address says) and passes everything on, watch streams as they come.  A `Rule`
-chooses requests by method, path and how many went before, and says what becomes of them.  `cut` breaks off
-everything until `restore`.
+(plain HTTP, or TLS where it is given an identity; upstream as its address says) and passes everything on,
+watch streams as they come.  A `Rule` chooses requests by method, path and how many went before, and says what
+becomes of them.  `cut` breaks off everything until `restore`; `show` begins anew with another certificate;
+`wanted_token` lets nobody else in.
 """
 
 import asyncio
@@ -18,6 +19,8 @@ from typing import Any
 
 import aiohttp
 from aiohttp import web
+
+from muster.runtime.certificates import ServerIdentity
 
 MEBIBYTE = 1 << 20
 STOP_S = 0.1  # what still runs then is cancelled; aiohttp takes 0 for no limit
@@ -80,7 +83,8 @@ class Rule:
 class FaultProxy:
     """The proxy; `rules` may be changed at any time, the first that matches applies.
 
-    `accepted` counts by (method, path) what the server answered with success to, whoever heard of it.
+    `accepted` counts by (method, path) what the server answered with success to, whoever heard of it;
+    `unauthorized` counts requests with another token than the one that is wanted.
     """
 
     def __init__(
@@ -89,11 +93,15 @@ class FaultProxy:
         *,
         token: str = "",
         tls: ssl.SSLContext | None = None,
+        identity: ServerIdentity | None = None,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.rules: list[Rule] = []
         self.accepted: Counter[tuple[str, str]] = Counter()
         self.address = ""
+        self.wanted_token = ""
+        self.unauthorized = 0
+        self._identity = identity
         self._upstream = upstream.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._tls = tls
@@ -106,12 +114,12 @@ class FaultProxy:
             timeout=aiohttp.ClientTimeout(total=None),
             auto_decompress=False,
         )
-        self._runner = web.ServerRunner(web.Server(self._handle), shutdown_timeout=STOP_S)
+        self._server = web.Server(self._handle)
+        self._runner = web.ServerRunner(self._server, shutdown_timeout=STOP_S)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
-        await site.start()
+        await self._listen(0)
         host, port = self._runner.addresses[0][:2]
-        self.address = f"http://{host}:{port}"
+        self.address = f"{'http' if self._identity is None else 'https'}://{host}:{port}"
         return self
 
     async def __aexit__(
@@ -127,6 +135,21 @@ class FaultProxy:
     def restore(self) -> None:
         """Pass requests on again."""
         self._is_cut = False
+
+    async def show(self, identity: ServerIdentity) -> None:
+        """From now on serve with this certificate, on the same port; what is open breaks off."""
+        port = self._runner.addresses[0][1]
+        self._identity = identity
+        await self._site.stop()
+        for connection in self._server.connections:
+            if connection.transport is not None:
+                connection.transport.abort()
+        await self._listen(port)
+
+    async def _listen(self, port: int) -> None:
+        context = None if self._identity is None else self._identity.server_context
+        self._site = web.TCPSite(self._runner, "127.0.0.1", port, ssl_context=context)
+        await self._site.start()
 
     # ── one request ──────────────────────────────────────────────────────────────────────────────
 
@@ -152,7 +175,7 @@ class FaultProxy:
             return _break_off(request)
         if rule.fault is Fault.REFUSE:
             rule.hit()
-            return _refusal(rule)
+            return _refusal(rule.status, rule.retry_after_s)
         if rule.fault is Fault.DELAY:
             await self._pause(rule.delay_s)
         if rule.fault in (Fault.LOSE_ANSWER, Fault.DUPLICATE):
@@ -173,6 +196,9 @@ class FaultProxy:
     async def _pass_on(self, request: web.BaseRequest, body: bytes) -> web.StreamResponse:
         if self._is_cut:
             return _break_off(request)
+        if self.wanted_token and request.headers.get("Authorization") != f"Bearer {self.wanted_token}":
+            self.unauthorized += 1
+            return _refusal(401)
         try:
             async with self._open(request, body) as answer:
                 self._note(request, answer.status)
@@ -215,14 +241,14 @@ def _break_off(request: web.BaseRequest) -> web.Response:
     return web.Response()
 
 
-def _refusal(rule: Rule) -> web.Response:
+def _refusal(code: int, retry_after_s: int | None = None) -> web.Response:
     """Answer as an API server that refuses does."""
     status = {
         "kind": "Status",
         "apiVersion": "v1",
         "status": "Failure",
         "message": "refused by the proxy of the test",
-        "code": rule.status,
+        "code": code,
     }
-    after = {} if rule.retry_after_s is None else {"Retry-After": str(rule.retry_after_s)}
-    return web.json_response(status, status=rule.status, headers=after)
+    after = {} if retry_after_s is None else {"Retry-After": str(retry_after_s)}
+    return web.json_response(status, status=code, headers=after)

@@ -1,12 +1,15 @@
 """The proxy does to a request what its rule says, and the server sees what it should."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
 from aiohttp import web
 from tests.reliability.proxy import Fault, FaultProxy, Rule
+
+from muster.runtime.certificates import ServerIdentity, make_identity
 
 BINDING = "/api/v1/namespaces/default/pods/p/binding"
 MATCH = "/binding$"
@@ -163,3 +166,38 @@ async def test_the_proxy_ends_while_a_watch_is_still_open(place: Place) -> None:
             assert await answer.content.readline() == b"first\n"
         with pytest.raises(aiohttp.ClientError):
             await answer.content.readline()
+
+
+async def test_who_has_another_token_than_the_wanted_one_is_refused(place: Place) -> None:
+    place.proxy.wanted_token = "new"
+    assert await place.post() == 401
+    assert place.server.seen == []
+    assert place.proxy.unauthorized == 1
+
+
+async def test_another_certificate_is_shown_on_the_same_port_and_what_is_open_breaks_off() -> None:
+    server, old, new = Server(), make_identity(), make_identity()
+    runner = web.ServerRunner(web.Server(server.handle))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    host, port = runner.addresses[0][:2]
+    proxy = FaultProxy(f"http://{host}:{port}", identity=old)
+
+    async def get(identity: ServerIdentity, query: str = "") -> bytes:
+        trust = ssl.create_default_context(cadata=identity.authority_pem.decode())
+        async with (
+            aiohttp.ClientSession() as client,
+            client.get(f"{proxy.address}/p{query}", ssl=trust) as answer,
+        ):
+            if query:
+                await proxy.show(new)
+            return await answer.read()
+
+    async with proxy:
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await get(old, "?watch=1")
+        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+            await get(old)
+        assert await get(new)
+        server.more.set()
+    await runner.cleanup()
