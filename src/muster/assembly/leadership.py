@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from muster.api.meta import version_number
 from muster.assembly.requests import JSON, Call, micro_time, path_of
 from muster.base.errors import ConfigError
 from muster.controllers.ports import LEASES
@@ -52,12 +53,15 @@ class Candidacy:
 
     `renewed_s`: when the last renewal was asked for that succeeded.  `begins_s`: a leader decides nothing
     before.  `had_other`: another was seen to hold the lease.  `led_under` is the lease by which this process
-    leads, where that is another than the one of this name ("").
+    leads, where that is another than the one of this name ("").  `went_back` says how the lease was seen in a
+    version before one that was seen already ("": never): the store was restored from a backup.
     """
 
     def __init__(self, *, name: str, identity: str, namespace: str = NAMESPACE, led_under: str = "") -> None:
         self.name = name
         self.had_other = False
+        self.went_back = ""
+        self._version = 0
         self._led_under = led_under
         self.namespace = namespace
         self.identity = identity
@@ -103,6 +107,7 @@ class Candidacy:
         """Note the lease as just read: who does so from the start need not wait it out later."""
         if self._seen is None or lease.spec != self._seen.spec:
             self._seen_s = now_s
+        self._note_version(lease)
         self._seen = lease
         self._duration_s = float(lease.spec.lease_duration_seconds or LEASE_S)
 
@@ -141,6 +146,7 @@ class Candidacy:
 
     def won(self, lease: Lease, asked_s: float) -> None:
         """The server answered the write of `bid`, asked for at `asked_s`, with this lease."""
+        self._note_version(lease)
         self._seen = lease
         self._seen_s = self.renewed_s = asked_s
         if self._wait_s is not None:
@@ -156,6 +162,14 @@ class Candidacy:
     def resigned(self, lease: Lease, now_s: float) -> None:
         """The server took the resignation."""
         self._seen, self._seen_s = lease, now_s
+
+    def _note_version(self, lease: Lease) -> None:
+        version = version_number(str(lease.metadata.get("resourceVersion", ""))) or 0
+        if 0 < version < self._version:
+            self.went_back = (
+                f"lease {self.namespace}/{self.name} is of version {version}, {self._version} was seen before"
+            )
+        self._version = max(self._version, version)
 
     def _creation(self, now_s: float) -> Call:
         now = micro_time(now_s)

@@ -36,6 +36,7 @@ class LeaderElector:
         namespace: str = NAMESPACE,
         boot_s: Callable[[], float] | None = None,
         led_under: str = "",
+        on_went_back: Callable[[str], None],
     ) -> None:
         self.candidacy = Candidacy(name=name, identity=identity, namespace=namespace, led_under=led_under)
         self._boot_s = boot_s or now_s
@@ -46,6 +47,7 @@ class LeaderElector:
         self._now_s = now_s
         self._rng = rng
         self._pause = pause
+        self._on_went_back = on_went_back
         self._bid: asyncio.Task[bool] | None = None  # the last one; it may still be on the wire
 
     @property
@@ -92,6 +94,7 @@ class LeaderElector:
             else:
                 if lease is not None:
                     self.candidacy.look(lease, self._now_s())
+                    self._has_gone_back()
             await self._pause(self._retry_s())
 
     def _retry_s(self) -> float:
@@ -152,11 +155,19 @@ class LeaderElector:
     async def _try_once(self) -> bool:
         now_s, boot_s = self._now_s(), self._boot_s()
         call = self.candidacy.bid(await self._read(), now_s)
-        if call is None:
+        if call is None or self._has_gone_back():
             return False
         self.candidacy.won(await self._send(call), now_s)
+        if self._has_gone_back():
+            return False
         self._renewed_boot_s = boot_s
         return True
+
+    def _has_gone_back(self) -> bool:
+        """Whether the store was restored from a backup; whoever owns this process has to end it then."""
+        if self.candidacy.went_back:
+            self._on_went_back(self.candidacy.went_back)
+        return bool(self.candidacy.went_back)
 
     async def _read(self) -> Lease | None:
         try:

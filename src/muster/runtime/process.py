@@ -396,6 +396,7 @@ class SchedulerProcess:
             now_s=self._now_s,
             rng=self._rng,
             pause=asyncio.sleep,
+            on_went_back=self._end_restored,
         )
 
     def _may_write(self) -> bool:

@@ -103,3 +103,21 @@ def test_a_lease_from_a_backup_that_names_us_again_is_no_renewal() -> None:
     assert first.bid(newer, NOW_S + LEASE_S) is None
     take(first, old, NOW_S + LEASE_S + 1)
     assert first.begins_s == NOW_S + LEASE_S + 1 + LEASE_S
+
+
+def test_a_lease_of_an_earlier_version_says_that_the_store_went_back() -> None:
+    first = candidate("a")
+    lease = take(first, None, NOW_S)
+    newer = Lease({**lease.metadata, "resourceVersion": "12"}, lease.spec)
+    first.look(newer, NOW_S + 1)
+    assert not first.went_back
+    first.look(Lease({**lease.metadata, "resourceVersion": "9"}, lease.spec), NOW_S + 2)
+    assert first.went_back == "lease kube-system/muster is of version 9, 12 was seen before"
+
+
+def test_a_lease_made_anew_under_a_lower_version_says_so_too() -> None:
+    first = candidate("a")
+    first.look(Lease({"resourceVersion": "12"}), NOW_S)
+    first.bid(None, NOW_S + 1)
+    first.won(Lease({"resourceVersion": "3"}), NOW_S + 1)
+    assert first.went_back

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,13 @@ class LeaseApi:
         return dict(self.lease["spec"])
 
 
-def elector_of(api: LeaseApi, clock: ManualClock, identity: str) -> LeaderElector:
+def never(how: str) -> None:
+    raise AssertionError(how)
+
+
+def elector_of(
+    api: LeaseApi, clock: ManualClock, identity: str, *, on_went_back: Callable[[str], None] = never
+) -> LeaderElector:
     return LeaderElector(
         api,  # type: ignore[arg-type]
         name="muster",
@@ -68,6 +75,7 @@ def elector_of(api: LeaseApi, clock: ManualClock, identity: str) -> LeaderElecto
         now_s=clock.now_s,
         rng=np.random.default_rng(1),
         pause=clock.pause,
+        on_went_back=on_went_back,
     )
 
 
@@ -205,6 +213,31 @@ async def test_a_conflict_while_renewing_is_not_the_end(api: LeaseApi, clock: Ma
     assert await elector._try()
 
 
+@pytest.mark.parametrize("restored_after", ["a renewal", "a look of a standby"])
+async def test_a_lease_of_an_earlier_version_is_told_and_not_renewed(
+    api: LeaseApi, clock: ManualClock, restored_after: str
+) -> None:
+    told: list[str] = []
+    elector = elector_of(api, clock, "a", on_went_back=told.append)
+    await elector.acquire()
+    assert api.lease is not None
+    backup = api.lease
+    await elector._try()
+    api.lease = backup
+    if restored_after == "a renewal":
+        assert not await elector._try()
+    else:
+
+        async def pause(seconds: float) -> None:
+            raise TimeoutError
+
+        elector._pause = pause
+        with pytest.raises(TimeoutError):
+            await elector.stand_by()
+    assert told == ["lease kube-system/muster is of version 1, 2 was seen before"]
+    assert api.lease == backup
+
+
 async def test_of_two_that_try_one_leads(api: LeaseApi, clock: ManualClock) -> None:
     first, second = elector_of(api, clock, "a"), elector_of(api, clock, "b")
     assert await first._try()
@@ -293,6 +326,7 @@ async def test_who_slept_longer_than_its_lease_may_not_write(api: LeaseApi, cloc
         api,  # type: ignore[arg-type]
         name="muster",
         identity="a",
+        on_went_back=never,
         now_s=clock.now_s,
         rng=np.random.default_rng(1),
         pause=clock.pause,
@@ -331,6 +365,7 @@ def led_under(api: LeaseApi, clock: ManualClock, identity: str, lease: str) -> L
         rng=np.random.default_rng(1),
         pause=clock.pause,
         led_under=lease,
+        on_went_back=never,
     )
 
 

@@ -183,7 +183,7 @@ class Replica:
             informer.see(change)
 
     def _check_restored(self) -> None:
-        if any(informer.went_back for informer in self._informers.values()):
+        if self.candidacy.went_back or any(informer.went_back for informer in self._informers.values()):
             self.end("restored")
 
     @property
