@@ -45,6 +45,7 @@ class Told:
         self.groups: dict[GroupKey, Group] = {}
         self.group_of: dict[PodKey, GroupKey | None] = {}
         self.on_the_wire: dict[PodKey, BindPod] = {}  # until the watch shows the pod bound
+        self.unanswered: set[PodKey] = set()  # of these: nobody knows what became of them
         self.accepted: set[str] = set()  # uids of pods whose binding has been answered with success
         self.least_needed: dict[str, int] = {}  # uid of a group → the least minimum it was ever told to have
         self.ever_bound: dict[
@@ -71,15 +72,19 @@ class Told:
         return known is not None and (known.uid, known.node_name) == (bind.uid, bind.node_name)
 
     def _give_up(self, said: PatchPodStatus) -> None:
-        """The scheduler says that the pod waits: it does not count on its binding any more."""
+        """The scheduler says that the pod waits: it does not count on its binding any more.
+
+        One that was never answered may have been accepted all the same: its room stays taken.
+        """
         bind = self.on_the_wire.get(said.key)
-        if bind is not None and bind.uid == said.uid:
+        if bind is not None and bind.uid == said.uid and said.key not in self.unanswered:
             del self.on_the_wire[said.key]
 
     def reset(self) -> None:
         """A new scheduler is told everything anew, and knows of no binding on the wire."""
         for known in (self.nodes, self.pods, self.groups, self.group_of, self.on_the_wire):
             known.clear()
+        self.unanswered.clear()
         self.accepted.clear()
 
     def _learn(self, event: Event) -> None:
@@ -100,12 +105,21 @@ class Told:
                 self.pods.pop(key, None)
                 self.group_of.pop(key, None)
                 self.on_the_wire.pop(key, None)
+                self.unanswered.discard(key)
             case BindDone(key, uid):
                 self.accepted.add(uid)
+                self.unanswered.discard(key)
                 self._note_bound(key, uid)
-            case BindFailed(key, uid) if cause_of(event) not in (UNKNOWN, STALE):  # these are asked again
-                if key in self.on_the_wire and self.on_the_wire[key].uid == uid:
-                    del self.on_the_wire[key]
+            case BindFailed(key, uid) if key in self.on_the_wire and self.on_the_wire[key].uid == uid:
+                self._learn_failure(event)
+
+    def _learn_failure(self, event: BindFailed) -> None:
+        cause = cause_of(event)
+        if cause == UNKNOWN:
+            self.unanswered.add(event.key)
+        elif cause != STALE:  # these are asked again
+            self.unanswered.discard(event.key)
+            del self.on_the_wire[event.key]
 
     def _learn_pod(self, pod: Pod, group_key: GroupKey | None) -> None:
         key = PodKey(pod.metadata.namespace, pod.metadata.name)
@@ -116,6 +130,7 @@ class Told:
         bind = self.on_the_wire.get(key)
         if bind is not None and (pod.spec.node_name or bind.uid != pod.metadata.uid):
             del self.on_the_wire[key]
+            self.unanswered.discard(key)
 
     def _note_bound(self, key: PodKey, uid: str) -> None:
         group_key = self.group_of.get(key)

@@ -19,6 +19,7 @@ from muster.sim.view import Object, uid_of
 _LIST_S = (0.005, 0.05)
 _TRAVEL_S = (0.001, 0.01)
 _RECONNECT_S = (0.5, 3.0)
+_RECONNECT_LONG_S = (3.0, 20.0)
 
 
 class Source(Protocol):
@@ -104,7 +105,9 @@ class Informer:
         self._is_watching = False
         self._frames.clear()
         attempt = self._attempt
-        self._later(lambda: self._resume(attempt), self._sky.between(*_RECONNECT_S))
+        is_long = self._sky.strikes(self._sky.weather.broken_long)
+        pause_s = self._sky.between(*(_RECONNECT_LONG_S if is_long else _RECONNECT_S))
+        self._later(lambda: self._resume(attempt), pause_s)
 
     def see(self, change: Change) -> None:
         """The store took a write of this kind."""
@@ -169,6 +172,9 @@ class Informer:
             self.list()
         elif store.revision < self._version:
             self.went_back = True
+        elif self._sky.strikes(self._sky.weather.resume_expired):
+            self._source.count("watch expired while it was broken (410)")
+            self.list()
         else:
             self._is_watching = True
             try:

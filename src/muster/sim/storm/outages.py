@@ -35,6 +35,7 @@ class Outages:
             (1.0, self._standby_stands_still),
             (2.0, self._leader_is_killed),
             (1.5, self._leader_is_stopped),
+            (1.5, self._leader_goes_while_the_standby_lags),
             (2.0, self._node_is_lost),
             (2.0, self._node_falls_silent),
             (1.5, self._pods_are_forced_off),
@@ -122,11 +123,21 @@ class Outages:
     def _leader_is_killed(self) -> None:
         if (leader := self._world.deciding) is not None:
             self._world.count("leader killed")
-            leader.end("crashed")
+            leader.kill()
 
     def _leader_is_stopped(self) -> None:
         if (leader := self._world.deciding) is not None:
             leader.stop()
+
+    def _leader_goes_while_the_standby_lags(self) -> None:
+        """Whoever takes over has not heard of what the other did last."""
+        leader = self._world.deciding
+        standby = self._pick([each for each in self._world.replicas.values() if each is not leader])
+        if leader is not None and standby is not None:
+            self._world.count("leader went while the standby lagged")
+            standby.lag(self._between(10, 40))
+            self._world.post(lambda: standby.lag(0.0), self._between(60, 120))
+            self._post(leader.stop if self._generator.random() < 0.5 else leader.kill, self._between(5, 40))
 
     # ── nodes ──
 

@@ -1,7 +1,7 @@
 """What must hold in a storm, by what the API shows, write by write, and by what each process was told.
 
 Each promise is a checker of the loop (`check`); some follow the ledger (`see`, `restored`).  None asks the
-scheduler what it thinks.  Next: `settled.py`, what must hold once all is calm.
+scheduler what it thinks.  Next: `bounds.py`, what may be so for a while only.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +29,7 @@ from muster.sim.view import (
 BIND_TIMEOUT = "muster.dev/bind-timeout"
 BIND_TIMEOUT_S = 300.0
 RELEASE_BARE = "muster.dev/release-bare-pods"
-GRACE_S = 100.0  # for a release to be decided, said and done on a bad line
+WHOLE = "muster.dev/Whole"
 SAID_AGAIN_S = 300.0  # for a condition that a late write took back: an outage and a change of leaders
 _LOOK_EVERY_S = 10.0
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -94,6 +94,32 @@ class BindsAsDecided:
         """Complaints since the last step."""
         complaints, self._complaints = self._complaints, []
         return complaints
+
+
+class BeginsWithAll:
+    """Whoever begins to lead knows of every binding of those who led before: it has listed afresh."""
+
+    name = "begins with all"
+
+    def __init__(self, world: StormWorld) -> None:
+        self._world = world
+        self._judged = 0
+
+    def check(self, now_s: float) -> Iterator[str]:
+        """What the leader that has just begun does not know."""
+        if self._judged == self._world.terms:
+            return
+        self._judged = self._world.terms
+        leader = self._world.deciding
+        if leader is None or leader.term != self._judged or leader.started_s < self._world.restored_s:
+            return
+        told = {pod.metadata.uid: pod.spec.node_name for pod in leader.told.pods.values()}
+        for name, pod in self._world.ledger.pods.items():
+            landed = self._world.ledger.landed.get(uid_of(pod))
+            if landed is None or landed.user not in self._world.processes or landed.user == leader.identity:
+                continue
+            if told.get(uid_of(pod)) != landed.node_name:
+                yield f"{leader.identity} begins and does not know that {name} is on {landed.node_name}"
 
 
 class SoundDecisions:
@@ -236,74 +262,6 @@ class TrueIsTrue:
         for name, since_s in self._taken_back.values():
             if now_s - since_s > SAID_AGAIN_S:
                 yield f"group {name} was True and is not since {since_s:.0f}"
-
-
-class NotHeldIdle:
-    """A gang under way is started or released within its bound.
-
-    Counted is the time in which somebody leads and the API server is there.  A gang of which members without
-    a controller are bound is exempt: its condition names the cure instead.
-    """
-
-    name = "not held idle"
-
-    def __init__(self, world: StormWorld, starts: Starts) -> None:
-        self._world = world
-        self._starts = starts
-        self._held_s: dict[str, float] = {}  # uid of a group → how long it has been half held
-        self._under_way: dict[str, str] = {}  # uid → name
-        self._touched: set[str] = set()
-        self._last_s: float | None = None
-
-    def see(self, kind: str, before: Object | None, after: Object | None, now_s: float) -> None:
-        """Note the group that something happened to."""
-        thing = after if after is not None else before
-        if thing is not None and kind in (PODS, GROUPS):
-            self._touched.add(name_of(thing) if kind == GROUPS else group_of(thing))
-
-    def restored(self, now_s: float) -> None:
-        """Begin to count anew."""
-        self._held_s.clear()
-        self._under_way.clear()
-        self._touched |= set(self._world.ledger.groups)
-
-    def check(self, now_s: float) -> Iterator[str]:
-        """Gangs that have been half held for longer than they may."""
-        passed_s = now_s - (self._last_s if self._last_s is not None else now_s)
-        self._last_s = now_s
-        if self._under_way:
-            self._count(passed_s)
-        if self._touched:
-            for name in sorted(self._touched):
-                self._look(name)
-            self._touched.clear()
-        for uid, name in self._under_way.items():
-            group = self._world.ledger.groups.get(name)
-            if group is not None and self._held_s.get(uid, 0.0) > bind_timeout_s(group) + GRACE_S:
-                holding = sum(map(holds, self._world.ledger.members_of(name)))
-                needed = min_count_of(group)
-                yield f"gang {name} holds {holding} of {needed} since {self._held_s[uid]:.0f} s"
-
-    def _count(self, passed_s: float) -> None:
-        leader = self._world.deciding
-        if self._world.is_up and leader is not None and not leader.is_paused:
-            for uid in self._under_way:
-                self._held_s[uid] = self._held_s.get(uid, 0.0) + passed_s
-
-    def _look(self, name: str) -> None:
-        group = self._world.ledger.groups.get(name)
-        for uid in [uid for uid, known in self._under_way.items() if known == name]:
-            if group is None or uid_of(group) != uid:
-                del self._under_way[uid]
-                self._held_s.pop(uid, None)
-        if group is None or min_count_of(group) is None:
-            return
-        uid, members = uid_of(group), [pod for pod in self._world.ledger.members_of(name) if holds(pod)]
-        if members and not self._starts.is_over(group) and not is_exempt(group, members):
-            self._under_way[uid] = name
-        else:
-            self._under_way.pop(uid, None)
-            self._held_s.pop(uid, None)
 
 
 def holds(pod: Object) -> bool:

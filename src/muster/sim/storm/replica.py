@@ -161,10 +161,16 @@ class Replica:
 
     def stop(self) -> None:
         """SIGTERM: give the lease back and go."""
+        if self.is_dead:
+            return
         call = self.candidacy.resignation(self.clock.now_s())
         if call is not None and self.candidacy.may_write(self.clock.now_s()):
             self.line.send(call, lambda answer: None, self.candidacy.timeout_s(self.clock.now_s()))
         self.end("stopped")
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.end("crashed")
 
     def lag(self, seconds: float) -> None:
         """The API server that serves its watches falls behind so far (0: not any more)."""

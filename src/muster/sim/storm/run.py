@@ -13,8 +13,15 @@ from msgspec.structs import replace
 from muster.sim.loop import Checker, Simulation, Violation
 from muster.sim.report import Meter, Report
 from muster.sim.run import START_S, replay_line
+from muster.sim.storm.bounds import NotHeldIdle, SaysWhatIs
 from muster.sim.storm.outages import Outages
-from muster.sim.storm.promises import BindsAsDecided, NotHeldIdle, SoundDecisions, Starts, TrueIsTrue
+from muster.sim.storm.promises import (
+    BeginsWithAll,
+    BindsAsDecided,
+    SoundDecisions,
+    Starts,
+    TrueIsTrue,
+)
 from muster.sim.storm.settled import ConditionsAgree, WholeOrEmpty
 from muster.sim.storm.transitions import Transitions
 from muster.sim.storm.users import Users
@@ -65,17 +72,18 @@ class Storm:
         self.starts = Starts(self.world.ledger, self.world.is_outdated)
         self.meter = Meter(self.world.ledger.view)
         true_is_true = TrueIsTrue(self.starts)
-        not_held = NotHeldIdle(self.world, self.starts)
+        bounds = [NotHeldIdle(self.world, self.starts), SaysWhatIs(self.world)]
         transitions = Transitions(self.world.ledger, self.starts, self._count)
-        self.world.ledger.readers += [self.starts, true_is_true, not_held, transitions]
+        self.world.ledger.readers += [self.starts, true_is_true, *bounds, transitions]
         self.simulation = Simulation(
             self.world,
             start_s=START_S,
             checkers=[
                 BindsAsDecided(self.world),
                 SoundDecisions(self.world),
+                BeginsWithAll(self.world),
                 true_is_true,
-                not_held,
+                *bounds,
                 Sampled(self.meter, every_s=10.0),
             ],
         )

@@ -5,7 +5,7 @@ There is room for everybody then, nothing is gated, cordoned, silent or refused 
 
 from collections.abc import Iterator
 
-from muster.sim.storm.promises import annotations_of, holds, is_exempt, says_scheduled
+from muster.sim.storm.promises import WHOLE, annotations_of, holds, is_exempt, says_scheduled
 from muster.sim.storm.world import StormWorld
 from muster.sim.view import (
     Object,
@@ -17,8 +17,6 @@ from muster.sim.view import (
     phase_of,
     uid_of,
 )
-
-WHOLE = "muster.dev/Whole"
 
 
 class WholeOrEmpty:

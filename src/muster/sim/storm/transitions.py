@@ -37,6 +37,8 @@ FAULTS = (
     "event doubled",
     "watch expired (410)",
     "watch broken",
+    "watch expired while it was broken (410)",
+    "leader went while the standby lagged",
     "API server away",
     "API server lags",
     "restored from a backup",

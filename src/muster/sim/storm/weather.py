@@ -40,6 +40,8 @@ class Weather(Struct, frozen=True):
     event_doubled: float = 0.0
     watch_expired: float = 0.0  # 410: list again
     watch_broken: float = 0.0  # resume where it stopped
+    resume_expired: float = 0.0  # 410 once it is there again: what happened meanwhile is not told
+    broken_long: float = 0.0  # it takes up to twenty seconds to connect again
 
     # an effect of a scheduler
     crash_before: float = 0.0
@@ -81,6 +83,8 @@ class Weather(Struct, frozen=True):
             crash_before=rate(0.004),
             crash_after=rate(0.004),
             crash_untold=rate(0.004),
+            resume_expired=rate(0.5),
+            broken_long=rate(0.3),
         )
 
 

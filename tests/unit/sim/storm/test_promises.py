@@ -11,11 +11,10 @@ from muster.apiserver.exchange import Request
 from muster.assembly.requests import JSON
 from muster.controllers.objects import uid_of
 from muster.sim.loop import Checker, Violation
+from muster.sim.storm.bounds import GRACE_S, NotHeldIdle
 from muster.sim.storm.promises import (
-    GRACE_S,
     SAID_AGAIN_S,
     BindsAsDecided,
-    NotHeldIdle,
     SoundDecisions,
     Starts,
     TrueIsTrue,

@@ -1,0 +1,158 @@
+"""What a gang may be for a while only, while somebody leads and the API server is there.
+
+A `Bounded` follows the ledger and counts, gang by gang, how long something has been so without a break.
+`NotHeldIdle`: half held.  `SaysWhatIs`: whole and not said so, or said to be what it is not.
+"""
+
+from collections.abc import Iterator
+
+from muster.sim.storm.ledger import GROUPS, PODS
+from muster.sim.storm.promises import (
+    WHOLE,
+    Starts,
+    bind_timeout_s,
+    holds,
+    is_exempt,
+    says_scheduled,
+)
+from muster.sim.storm.world import StormWorld
+from muster.sim.view import Object, condition_of, counts_for, group_of, min_count_of, name_of, uid_of
+
+GRACE_S = 100.0  # for a release to be decided, said and done on a bad line
+SAID_WITHIN_S = 100.0  # half a minute that counts wait for, and a bad line
+
+
+class Bounded:
+    """Complains of a gang that has been in some state for longer than it may.
+
+    Counted is the time in which somebody leads and the API server is there.
+    """
+
+    name = "bounded"
+
+    def __init__(self, world: StormWorld) -> None:
+        self.world = world
+        self._lasted_s: dict[str, float] = {}  # uid of a group → how long it has been so
+        self._concerned: dict[str, str] = {}  # uid → name
+        self._touched: set[str] = set()
+        self._last_s: float | None = None
+
+    def is_so(self, group: Object) -> bool:
+        """Whether the gang is in the state that is bounded."""
+        raise NotImplementedError
+
+    def bound_s(self, group: Object) -> float:
+        """How long it may be."""
+        raise NotImplementedError
+
+    def describe(self, group: Object, seconds: float) -> str:
+        """The complaint."""
+        raise NotImplementedError
+
+    def see(self, kind: str, before: Object | None, after: Object | None, now_s: float) -> None:
+        """Note the group that something happened to."""
+        thing = after if after is not None else before
+        if thing is not None and kind in (PODS, GROUPS):
+            self._touched.add(name_of(thing) if kind == GROUPS else group_of(thing))
+
+    def restored(self, now_s: float) -> None:
+        """Begin to count anew."""
+        self._lasted_s.clear()
+        self._concerned.clear()
+        self._touched |= set(self.world.ledger.groups)
+
+    def check(self, now_s: float) -> Iterator[str]:
+        """Gangs that have been so for longer than they may."""
+        passed_s = now_s - (self._last_s if self._last_s is not None else now_s)
+        self._last_s = now_s
+        if self._concerned:
+            self._count(passed_s)
+        if self._touched:
+            for name in sorted(self._touched):
+                self._look(name)
+            self._touched.clear()
+        for uid, name in self._concerned.items():
+            group, lasted_s = self.world.ledger.groups.get(name), self._lasted_s.get(uid, 0.0)
+            if group is not None and lasted_s > self.bound_s(group):
+                yield self.describe(group, lasted_s)
+
+    def _count(self, passed_s: float) -> None:
+        leader = self.world.deciding
+        if self.world.is_up and leader is not None and not leader.is_paused:
+            for uid in self._concerned:
+                self._lasted_s[uid] = self._lasted_s.get(uid, 0.0) + passed_s
+
+    def _look(self, name: str) -> None:
+        group = self.world.ledger.groups.get(name)
+        for uid in [uid for uid, known in self._concerned.items() if known == name]:
+            if group is None or uid_of(group) != uid:
+                self._forget(uid)
+        if group is None or min_count_of(group) is None:
+            return
+        if self.is_so(group):
+            self._concerned[uid_of(group)] = name
+        else:
+            self._forget(uid_of(group))
+
+    def _forget(self, uid: str) -> None:
+        self._concerned.pop(uid, None)
+        self._lasted_s.pop(uid, None)
+
+
+class NotHeldIdle(Bounded):
+    """A gang under way is started or released within its bound.
+
+    A gang of which members without a controller are bound is exempt: its condition names the cure instead.
+    """
+
+    name = "not held idle"
+
+    def __init__(self, world: StormWorld, starts: Starts) -> None:
+        super().__init__(world)
+        self._starts = starts
+
+    def is_so(self, group: Object) -> bool:
+        """Whether it holds something and has not started."""
+        holding = [pod for pod in self.world.ledger.members_of(name_of(group)) if holds(pod)]
+        return bool(holding) and not self._starts.is_over(group) and not is_exempt(group, holding)
+
+    def bound_s(self, group: Object) -> float:
+        """Its bind time-out, and a grace for the release."""
+        return bind_timeout_s(group) + GRACE_S
+
+    def describe(self, group: Object, seconds: float) -> str:
+        """How much of it is held, and since when."""
+        name = name_of(group)
+        holding = sum(map(holds, self.world.ledger.members_of(name)))
+        return f"gang {name} holds {holding} of {min_count_of(group)} since {seconds:.0f} s"
+
+
+class SaysWhatIs(Bounded):
+    """What a group says of itself becomes true, or is said anew, soon after the facts have changed."""
+
+    name = "says what is"
+
+    def is_so(self, group: Object) -> bool:
+        """Whether it says what is not, or does not say what is."""
+        members = self.world.ledger.members_of(name_of(group))
+        is_whole = sum(counts_for(group, pod) for pod in members) >= (min_count_of(group) or 1)
+        if is_whole and not says_scheduled(group):
+            return True
+        condition = condition_of(group, WHOLE)
+        if condition is None or not any(map(holds, members)):
+            return False  # a gang that holds nothing any more may leave its last word
+        return bool(is_whole != (condition["status"] == "True"))
+
+    def bound_s(self, group: Object) -> float:
+        """The same for all."""
+        return SAID_WITHIN_S
+
+    def describe(self, group: Object, seconds: float) -> str:
+        """What it says and what is."""
+        members = self.world.ledger.members_of(name_of(group))
+        placed = sum(counts_for(group, pod) for pod in members)
+        whole = (condition_of(group, WHOLE) or {}).get("status", "not said")
+        return (
+            f"group {name_of(group)} has {placed} of {min_count_of(group)} placed since {seconds:.0f} s, "
+            f"is {'' if says_scheduled(group) else 'not '}said to be scheduled, and {WHOLE} is {whole}"
+        )
