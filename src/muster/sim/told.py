@@ -74,10 +74,13 @@ class Told:
     def _give_up(self, said: PatchPodStatus) -> None:
         """The scheduler says that the pod waits: it does not count on its binding any more.
 
-        One that was never answered may have been accepted all the same: its room stays taken.
+        One that was never answered may have been accepted all the same: while its node is there, the room
+        stays taken.
         """
         bind = self.on_the_wire.get(said.key)
-        if bind is not None and bind.uid == said.uid and said.key not in self.unanswered:
+        if bind is None or bind.uid != said.uid:
+            return
+        if said.key not in self.unanswered or bind.node_name not in self.nodes:
             del self.on_the_wire[said.key]
 
     def reset(self) -> None:

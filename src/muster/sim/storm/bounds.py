@@ -19,7 +19,9 @@ from muster.sim.storm.world import StormWorld
 from muster.sim.view import Object, condition_of, counts_for, group_of, min_count_of, name_of, uid_of
 
 GRACE_S = 100.0  # for a release to be decided, said and done on a bad line
-SAID_WITHIN_S = 100.0  # half a minute that counts wait for, and a bad line
+SAID_WITHIN_S = (
+    150.0  # half a minute that counts wait for, a bad line, and the pause after writes that failed
+)
 
 
 class Bounded:
@@ -48,6 +50,11 @@ class Bounded:
     def describe(self, group: Object, seconds: float) -> str:
         """The complaint."""
         raise NotImplementedError
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether anything can be done about it now."""
+        return self.world.is_up
 
     def see(self, kind: str, before: Object | None, after: Object | None, now_s: float) -> None:
         """Note the group that something happened to."""
@@ -78,7 +85,7 @@ class Bounded:
 
     def _count(self, passed_s: float) -> None:
         leader = self.world.deciding
-        if self.world.is_up and leader is not None and not leader.is_paused:
+        if self.is_possible and leader is not None and not leader.is_paused:
             for uid in self._concerned:
                 self._lasted_s[uid] = self._lasted_s.get(uid, 0.0) + passed_s
 
@@ -131,6 +138,11 @@ class SaysWhatIs(Bounded):
     """What a group says of itself becomes true, or is said anew, soon after the facts have changed."""
 
     name = "says what is"
+
+    @property
+    def is_possible(self) -> bool:
+        """Not while the API server refuses what is said."""
+        return self.world.is_up and not self.world.door.refuses_status
 
     def is_so(self, group: Object) -> bool:
         """Whether it says what is not, or does not say what is."""

@@ -39,7 +39,7 @@ class FrontDoor:
     """The API server as everybody reaches it.
 
     `quota` is how many pods may exist (None: any number); `denied` the groups whose bindings a webhook
-    refuses.
+    refuses; `refuses_status` is True while the webhook before the status of groups does not answer.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class FrontDoor:
         self.catalog = inner.catalog
         self.quota: int | None = None
         self.denied: set[str] = set()
+        self.refuses_status = False
         self.writers: dict[int, str] = {}  # who wrote, by the last revision of the request
         self._sky = sky
         self._count = count
@@ -66,8 +67,12 @@ class FrontDoor:
             if len(self.store.keys(self._pods)) >= self.quota:
                 self._count("quota refused a pod")
                 return _refusal(403, "Forbidden", "exceeded quota: pods")
-        elif request.method == "PATCH" and request.user == _KUBELET and path.endswith("/status"):
-            request = self._spoil_start(request)
+        elif request.method == "PATCH" and path.endswith("/status"):
+            if self.refuses_status and "/podgroups/" in path:
+                self._count("status write refused by a webhook")
+                return _refusal(500, "InternalError", "failed calling webhook")
+            if request.user == _KUBELET:
+                request = self._spoil_start(request)
         before = self.store.revision
         response = self.inner.handle(request, now_s)
         if self.store.revision != before:

@@ -33,6 +33,7 @@ class Ledger:
         self.objects: dict[str, dict[str, Object]] = {NODES: {}, PODS: {}, GROUPS: {}}
         self.members: dict[str, dict[str, Object]] = {}  # by name of the group: pods by name
         self.landed: dict[str, Landed] = {}  # by uid of the pod
+        self.changed_s: dict[str, float] = {}  # by name of the group: when something befell a member
         self.readers: list[Reader] = []
         self._store = store
         self._revision = 0
@@ -75,6 +76,8 @@ class Ledger:
         before = self.objects[kind].get(name)
         after = None if change.type == "DELETED" else change.object
         self._put(kind, name, before, after)
+        if kind == PODS and (group := group_of(change.object)):
+            self.changed_s[group] = now_s
         for reader in self.readers:
             reader.see(kind, before, after, now_s)
         if kind == PODS and before is not None and (after is None or uid_of(after) != uid_of(before)):

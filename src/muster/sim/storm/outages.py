@@ -41,6 +41,7 @@ class Outages:
             (1.5, self._pods_are_forced_off),
             (1.5, self._quota_is_full),
             (2.5, self._policy_denies_a_gang),
+            (1.5, self._status_is_refused),
         )
         weights = np.array([weight for weight, _ in self._kinds])
         self._chances = weights / weights.sum()
@@ -56,6 +57,7 @@ class Outages:
         """End what may still go on."""
         self._world.door.quota = None
         self._world.door.denied.clear()
+        self._world.door.refuses_status = False
         for replica in self._world.replicas.values():
             replica.lag(0.0)
         for node in list(self._world.ledger.nodes.values()):
@@ -98,6 +100,14 @@ class Outages:
         name = names[int(self._generator.integers(len(names)))]
         self._world.door.denied.add(name)
         self._post(lambda: self._world.door.denied.discard(name), self._between(20, 400))
+
+    def _status_is_refused(self) -> None:
+        """A webhook before the status of groups does not answer for a while."""
+        self._world.door.refuses_status = True
+        self._post(self._accept_status, self._between(15, 60))
+
+    def _accept_status(self) -> None:
+        self._world.door.refuses_status = False
 
     # ── replicas ──
 

@@ -116,10 +116,9 @@ class BeginsWithAll:
         told = {pod.metadata.uid: pod.spec.node_name for pod in leader.told.pods.values()}
         for name, pod in self._world.ledger.pods.items():
             landed = self._world.ledger.landed.get(uid_of(pod))
-            if landed is None or landed.user not in self._world.processes or landed.user == leader.identity:
-                continue
-            if told.get(uid_of(pod)) != landed.node_name:
-                yield f"{leader.identity} begins and does not know that {name} is on {landed.node_name}"
+            is_ours = landed is not None and landed.user in self._world.processes
+            if is_ours and told.get(uid_of(pod), "") != node_of(pod):
+                yield f"{leader.identity} begins and does not know that {name} is on {node_of(pod)}"
 
 
 class SoundDecisions:

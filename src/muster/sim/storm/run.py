@@ -22,7 +22,7 @@ from muster.sim.storm.promises import (
     Starts,
     TrueIsTrue,
 )
-from muster.sim.storm.settled import ConditionsAgree, WholeOrEmpty
+from muster.sim.storm.settled import ConditionsAgree, KnowsWhatIs, WholeOrEmpty
 from muster.sim.storm.transitions import Transitions
 from muster.sim.storm.users import Users
 from muster.sim.storm.weather import Sky, Weather
@@ -122,7 +122,8 @@ class Storm:
         simulation.post(self.users.rest, delay_s=CALM_S - REST_S)
         simulation.run_until(START_S + STORM_S + CALM_S, step_max=until_event)
         if until_event is None or simulation.steps < until_event:
-            simulation.judge([WholeOrEmpty(self.world, self.starts.started), ConditionsAgree(self.world)])
+            whole_or_empty = WholeOrEmpty(self.world, self.starts.started)
+            simulation.judge([whole_or_empty, ConditionsAgree(self.world), KnowsWhatIs(self.world)])
 
     def _calm(self) -> None:
         if not self.world.is_up:

@@ -3,7 +3,7 @@
 There is room for everybody then, nothing is gated, cordoned, silent or refused any more.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from muster.sim.storm.promises import WHOLE, annotations_of, holds, is_exempt, says_scheduled
 from muster.sim.storm.world import StormWorld
@@ -14,9 +14,13 @@ from muster.sim.view import (
     group_of,
     is_waiting,
     min_count_of,
+    node_of,
     phase_of,
     uid_of,
 )
+
+
+COUNTED_WITHIN_S = 40.0  # counts are said half a minute after they changed
 
 
 class WholeOrEmpty:
@@ -54,6 +58,35 @@ class WholeOrEmpty:
             yield f"gang {name} holds {len(holding)} of {needed} and never started"
 
 
+class KnowsWhatIs:
+    """Every replica has been told of what is there, and of nothing else."""
+
+    name = "knows what is"
+
+    def __init__(self, world: StormWorld) -> None:
+        self._world = world
+
+    def check(self, now_s: float) -> Iterator[str]:
+        """Pods and groups of which a replica was told something else than the API holds."""
+        ledger = self._world.ledger
+        for replica in self._world.replicas.values():
+            told = replica.told
+            pods = {key.name: (pod.metadata.uid, pod.spec.node_name or "") for key, pod in told.pods.items()}
+            groups = {key.name: group.uid for key, group in told.groups.items()}
+            there = {name: (uid_of(pod), node_of(pod)) for name, pod in ledger.pods.items()}
+            yield from _differences(replica.identity, "pod", pods, there)
+            there_groups = {name: uid_of(group) for name, group in ledger.groups.items()}
+            yield from _differences(replica.identity, "group", groups, there_groups)
+
+
+def _differences(
+    identity: str, what: str, told: Mapping[str, object], there: Mapping[str, object]
+) -> Iterator[str]:
+    for name in sorted(told.keys() | there.keys()):
+        if told.get(name) != there.get(name):
+            yield f"{identity} was told {what} {name} is {told.get(name)}, and it is {there.get(name)}"
+
+
 class ConditionsAgree:
     """What a group says of itself is so."""
 
@@ -75,6 +108,8 @@ class ConditionsAgree:
                 continue  # a gang that holds nothing any more may leave its last word
             if (placed >= needed) != (condition["status"] == "True"):
                 yield f"group {name} has {placed} of {needed} placed and {WHOLE} is {condition['status']}"
+            if now_s - self._world.ledger.changed_s.get(name, 0.0) < COUNTED_WITHIN_S:
+                continue
             running = sum(phase_of(pod) == "Running" for pod in members)
             said = str(condition.get("message", ""))
             if condition.get("reason") == "Running" and running and f"{running} running" not in said:

@@ -33,6 +33,7 @@ FAULTS = (
     "kubelet refused: OutOfcpu",
     "kubelet refused: UnexpectedAdmissionError",
     "quota refused a pod",
+    "status write refused by a webhook",
     "event late",
     "event doubled",
     "watch expired (410)",
