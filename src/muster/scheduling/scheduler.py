@@ -231,6 +231,8 @@ class Scheduler:
         change = self._books.state.apply_node(event.node)
         if change.stale:
             return []
+        if change.old is None:
+            self._touch_members_on(event.node.metadata.name)
         for kind in _changes_of(change):
             self._books.tell(ClusterEvent(kind, node=change.new, old_node=change.old), now_s)
         return []
@@ -238,8 +240,16 @@ class Scheduler:
     def _node_gone(self, event: NodeGone, now_s: float) -> list[Effect]:
         node = self._books.state.remove_node(event.name)
         if node is not None:
+            self._touch_members_on(event.name)
             self._books.tell(ClusterEvent(Change.NODE_REMOVED, node=node), now_s)
         return []
+
+    def _touch_members_on(self, node_name: str) -> None:
+        """Have gangs counted anew: a member counts as bound only while its node exists."""
+        for key in self._books.state.keys_on(node_name):
+            member = self._books.members.find(ObjectKey(*key))
+            if member is not None and member.group is not None and member.stage is Stage.BOUND:
+                self._books.touch(member.entity)
 
     # ── namespaces ───────────────────────────────────────────────────────────────────────────────
 

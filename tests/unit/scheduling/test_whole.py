@@ -108,3 +108,12 @@ def test_a_gang_of_another_muster_is_not_counted_by_this_one() -> None:
     world = World().node("n1", cpu=8).group("g", 2, conditions=(Condition(type="muster.dev/Whole"),))
     world.members("g", 0, 1, scheduler="other", node="n1").run(600)
     assert writes(world) == 0
+
+
+def test_members_of_a_node_that_is_gone_are_not_counted_as_bound_until_it_is_back() -> None:
+    world = gang().run(60).delete_node("n1").run(60)
+    assert whole(world)[0] == "False"
+    assert "0 bound" in words(world)
+    world.node("n1", cpu=8).run(60)
+    assert whole(world) == ("True", "Bound")
+    assert words(world) == "3 created, 3 bound, 0 running of 3 needed"

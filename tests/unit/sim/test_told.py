@@ -3,7 +3,7 @@
 import pytest
 
 from muster.api.core import Pod, PodSpec, PodStatus
-from muster.api.meta import ObjectMeta
+from muster.api.meta import Condition, ObjectMeta
 from muster.framework.groups import Group, ObjectKey
 from muster.framework.ports import (
     BindDone,
@@ -12,6 +12,7 @@ from muster.framework.ports import (
     GroupSeen,
     NodeGone,
     NodeSeen,
+    PatchPodStatus,
     PodGone,
     PodSeen,
     TimeReached,
@@ -121,3 +122,26 @@ def test_a_binding_is_on_the_wire_until_the_watch_shows_it_or_it_is_refused() ->
     assert told.on_the_wire == {}
     told.reset()
     assert (told.pods, told.accepted) == ({}, set())
+
+
+@pytest.mark.parametrize(
+    ("is_there", "found"),
+    [pytest.param(True, True, id="its node is there"), pytest.param(False, False, id="its node is gone")],
+)
+def test_the_room_of_a_binding_without_an_answer_stays_taken(is_there: bool, found: bool) -> None:
+    told = Told()
+    checker = RoomAsTold(told)
+    told.observe(NodeSeen(make_node("n1", cpu=1)), (), 0.0)
+    told.observe(NodeSeen(make_node("n2", cpu=1)), (), 0.0)
+    for name in ("a", "b"):
+        told.observe(PodSeen(make_pod(name, cpu=1, uid=f"uid-{name}"), None), (), 0.0)
+    told.observe(TimeReached(), (bind("a"),), 1.0)
+    told.observe(BindFailed(ObjectKey("default", "a"), "uid-a", "n1", 0, "", "no answer"), (), 2.0)
+    if not is_there:
+        told.observe(NodeGone("n1"), (), 2.5)
+    waits = PatchPodStatus(ObjectKey("default", "a"), "uid-a", Condition("PodScheduled", "False"))
+    told.observe(TimeReached(), (waits,), 3.0)
+    assert bool(told.on_the_wire) is found
+    told.observe(NodeSeen(make_node("n1", cpu=1)), (), 3.5)
+    told.observe(TimeReached(), (bind("b"),), 4.0)
+    assert bool(list(checker.check(4.0))) is found

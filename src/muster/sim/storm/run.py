@@ -122,7 +122,7 @@ class Storm:
         simulation.post(self.users.rest, delay_s=CALM_S - REST_S)
         simulation.run_until(START_S + STORM_S + CALM_S, step_max=until_event)
         if until_event is None or simulation.steps < until_event:
-            whole_or_empty = WholeOrEmpty(self.world, self.starts.started)
+            whole_or_empty = WholeOrEmpty(self.world, self.starts)
             simulation.judge([whole_or_empty, ConditionsAgree(self.world), KnowsWhatIs(self.world)])
 
     def _calm(self) -> None:

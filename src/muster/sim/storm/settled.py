@@ -5,7 +5,7 @@ There is room for everybody then, nothing is gated, cordoned, silent or refused 
 
 from collections.abc import Iterator, Mapping
 
-from muster.sim.storm.promises import WHOLE, annotations_of, holds, is_exempt, says_scheduled
+from muster.sim.storm.promises import WHOLE, Starts, annotations_of, holds, is_exempt, says_scheduled
 from muster.sim.storm.world import StormWorld
 from muster.sim.view import (
     Object,
@@ -19,7 +19,6 @@ from muster.sim.view import (
     uid_of,
 )
 
-
 COUNTED_WITHIN_S = 40.0  # counts are said half a minute after they changed
 
 
@@ -28,9 +27,9 @@ class WholeOrEmpty:
 
     name = "whole or empty"
 
-    def __init__(self, world: StormWorld, started: set[str]) -> None:
+    def __init__(self, world: StormWorld, starts: Starts) -> None:
         self._world = world
-        self._started = started
+        self._starts = starts
 
     def check(self, now_s: float) -> Iterator[str]:
         """Gangs that are neither, and lone pods that wait."""
@@ -46,7 +45,7 @@ class WholeOrEmpty:
         placed = sum(counts_for(group, pod) for pod in members)
         waiting = [pod for pod in members if is_waiting(pod)]
         holding = [pod for pod in members if holds(pod)]
-        has_started = uid_of(group) in self._started
+        has_started = self._starts.is_over(group)
         if needed is None or placed >= needed:
             if waiting:
                 yield f"group {name} has {len(waiting)} members that wait"

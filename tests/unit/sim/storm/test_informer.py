@@ -110,3 +110,18 @@ def test_a_store_that_went_back_is_noticed(stage: Stage) -> None:
     ear.informer.disconnect()
     ear.follow(5.0)
     assert ear.informer.went_back
+
+
+def test_a_watch_that_has_expired_while_it_was_broken_tells_what_vanished() -> None:
+    stage = Stage(replicas=False, weather=Weather(resume_expired=1.0, broken_long=1.0))
+    stage.pod("a")
+    ear = Ear(stage)
+    ear.follow(1.0)
+    ear.names()
+    ear.informer.disconnect()
+    stage.post(lambda: stage.world.client.delete("pod", "a", gracePeriodSeconds=0), 0.1)
+    ear.follow(2.9)
+    assert ear.names() == []
+    ear.follow(20.0)
+    assert ear.names() == ["-a"]
+    assert stage.counts["watch expired while it was broken (410)"] == 1

@@ -5,6 +5,7 @@ from tests.unit.sim.storm.stage import Stage, generator
 
 from muster.controllers.kubelet import is_stopped
 from muster.sim.storm.outages import INCIDENTS, Outages
+from muster.sim.storm.promises import says_scheduled
 
 
 def test_a_run_has_at_least_ten_incidents() -> None:
@@ -24,6 +25,7 @@ def test_a_run_has_at_least_ten_incidents() -> None:
         ("_standby_stands_still", "standby stood still"),
         ("_leader_is_killed", "leader killed"),
         ("_leader_is_stopped", "process stopped"),
+        ("_leader_goes_while_the_standby_lags", "leader went while the standby lagged"),
         ("_node_is_lost", "node came back"),
         ("_node_falls_silent", "node fell silent"),
         ("_pods_are_forced_off", "pod forced off its node"),
@@ -45,8 +47,24 @@ def test_calm_ends_quotas_policies_lags_and_silence() -> None:
     outages = Outages(stage.world, generator(), storm_s=1200.0)
     stage.world.door.quota = 1
     stage.world.door.denied.add("g")
+    stage.world.door.refuses_status = True
     stage.world.door.stop_kubelet("n0", stage.world.now_s())
     stage.post(outages.calm, 1.0)
     stage.run(2.0)
     assert (stage.world.door.quota, stage.world.door.denied) == (None, set())
+    assert not stage.world.door.refuses_status
     assert not is_stopped(stage.world.ledger.nodes["n0"])
+
+
+def test_the_status_of_groups_cannot_be_written_for_a_while_and_is_said_later() -> None:
+    stage = Stage(nodes=1)
+    stage.run(10.0)
+    stage.post(Outages(stage.world, generator(), storm_s=1200.0)._status_is_refused, 0.0)
+    stage.run(1.0)
+    stage.gang("g", 2)
+    stage.run(10.0)
+    assert stage.bound() == ["g-0", "g-1"]
+    assert not (stage.world.ledger.groups["g"].get("status") or {}).get("conditions")
+    assert stage.counts["status write refused by a webhook"] > 0
+    stage.run(150.0)
+    assert says_scheduled(stage.world.ledger.groups["g"])

@@ -11,9 +11,9 @@ from muster.apiserver.exchange import Request
 from muster.assembly.requests import JSON
 from muster.controllers.objects import uid_of
 from muster.sim.loop import Checker, Violation
-from muster.sim.storm.bounds import GRACE_S, NotHeldIdle
 from muster.sim.storm.promises import (
     SAID_AGAIN_S,
+    BeginsWithAll,
     BindsAsDecided,
     SoundDecisions,
     Starts,
@@ -81,6 +81,18 @@ def test_a_node_that_holds_more_of_ours_than_it_has_is_found() -> None:
     assert judge(stage, checker) == ["node n0 holds more cpu of ours than it has"]
 
 
+def test_a_leader_that_begins_without_knowing_of_a_binding_is_found() -> None:
+    stage, leader, _ = led()
+    decide(stage, leader, "p0")
+    bind(stage, "p0", user=leader.identity)
+    stage.run(1.0)
+    assert judge(stage, BeginsWithAll(stage.world)) == []
+    leader.told.pods = {key: pod for key, pod in leader.told.pods.items() if key.name != "p0"}
+    assert judge(stage, BeginsWithAll(stage.world)) == [
+        f"{leader.identity} begins and does not know that p0 is on n0"
+    ]
+
+
 def test_what_a_process_should_not_have_done_is_told_with_its_name() -> None:
     stage = Stage()
     stage.run(10.0)
@@ -109,28 +121,6 @@ def stage() -> Iterator[Stage]:
     yield from half_bound()
 
 
-def held(stage: Stage, *, owned: bool) -> NotHeldIdle:
-    """A checker that sees g-0 bound, with or without a controller."""
-    starts = Starts(stage.world.ledger)
-    checker = NotHeldIdle(stage.world, starts)
-    stage.world.ledger.readers += [starts, checker]
-    stage.run(1.0)
-    pod = stage.object("g-0")
-    pod["spec"]["nodeName"] = "n0"
-    if owned:
-        pod["metadata"]["ownerReferences"] = [{"controller": True}]
-    checker.see("pods", None, pod, stage.world.now_s())
-    judge(stage, checker)
-    return checker
-
-
-def test_a_gang_that_is_half_held_for_too_long_is_found(stage: Stage) -> None:
-    checker = held(stage, owned=True)
-    now_s = stage.world.now_s()
-    assert list(checker.check(now_s + 300.0 + GRACE_S - 1.0)) == []
-    assert "gang g holds 1 of 2" in next(iter(checker.check(now_s + 300.0 + GRACE_S + 1.0)))
-
-
 def test_a_member_that_vanishes_as_the_last_is_bound_is_a_loss_after_the_start(stage: Stage) -> None:
     starts = Starts(stage.world.ledger)
     stage.run(1.0)
@@ -141,17 +131,6 @@ def test_a_member_that_vanishes_as_the_last_is_bound_is_a_loss_after_the_start(s
     assert starts.is_over({**group, "status": {"conditions": [said]}})
     starts.ever_bound[uid_of(group)] = {"here"}
     assert not starts.is_over({**group, "status": {"conditions": [said]}})
-
-
-def test_a_gang_of_bare_pods_is_exempt(stage: Stage) -> None:
-    checker = held(stage, owned=False)
-    assert list(checker.check(stage.world.now_s() + 1000.0)) == []
-
-
-def test_time_without_a_leader_does_not_count(stage: Stage) -> None:
-    checker = held(stage, owned=True)
-    stage.world.is_up = False
-    assert list(checker.check(stage.world.now_s() + 1000.0)) == []
 
 
 @pytest.mark.parametrize(

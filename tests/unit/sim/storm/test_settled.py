@@ -4,7 +4,7 @@ import pytest
 from tests.unit.sim.storm.stage import Stage
 
 from muster.sim.storm.promises import Starts
-from muster.sim.storm.settled import ConditionsAgree, WholeOrEmpty
+from muster.sim.storm.settled import COUNTED_WITHIN_S, ConditionsAgree, KnowsWhatIs, WholeOrEmpty
 
 
 def settled(size: int, *, cpu: str = "1") -> tuple[Stage, Starts]:
@@ -19,7 +19,7 @@ def settled(size: int, *, cpu: str = "1") -> tuple[Stage, Starts]:
 
 
 def complaints(stage: Stage, starts: Starts) -> list[str]:
-    return list(WholeOrEmpty(stage.world, starts.started).check(stage.world.now_s()))
+    return list(WholeOrEmpty(stage.world, starts).check(stage.world.now_s()))
 
 
 def test_a_gang_that_is_whole_is_in_order() -> None:
@@ -49,6 +49,7 @@ def test_a_gang_short_of_members_may_hold_only_if_it_has_started(has_started: bo
     stage.object("g-0")["metadata"]["ownerReferences"] = [{"controller": True}]
     if not has_started:
         starts.started.clear()
+        starts.ever_bound.clear()
     assert len(complaints(stage, starts)) == count
 
 
@@ -66,7 +67,9 @@ def test_a_count_that_is_not_so_is_found() -> None:
     told = {**whole, "message": "2 created, 2 bound, 1 running of 2 needed"}
     others = [each for each in group["status"]["conditions"] if each["type"] != whole["type"]]
     group["status"]["conditions"] = [*others, told]
-    assert len(list(ConditionsAgree(stage.world).check(0.0))) == 1
+    later_s = stage.world.now_s() + COUNTED_WITHIN_S
+    assert len(list(ConditionsAgree(stage.world).check(later_s))) == 1
+    assert list(ConditionsAgree(stage.world).check(stage.world.now_s())) == []
 
 
 def test_those_that_have_succeeded_are_not_counted_among_the_running() -> None:
@@ -77,4 +80,13 @@ def test_those_that_have_succeeded_are_not_counted_among_the_running() -> None:
     others = [each for each in group["status"]["conditions"] if each["type"] != whole["type"]]
     told = {**whole, "message": "2 created, 2 bound, 1 running, 1 succeeded of 2 needed"}
     group["status"]["conditions"] = [*others, told]
-    assert list(ConditionsAgree(stage.world).check(0.0)) == []
+    assert list(ConditionsAgree(stage.world).check(stage.world.now_s() + COUNTED_WITHIN_S)) == []
+
+
+def test_a_replica_that_was_not_told_that_a_pod_is_gone_is_found() -> None:
+    stage, _ = settled(2)
+    assert list(KnowsWhatIs(stage.world).check(0.0)) == []
+    stage.world.ledger.pods.pop("g-1")
+    said = list(KnowsWhatIs(stage.world).check(0.0))
+    assert len(said) == len(stage.world.replicas)
+    assert said[0].endswith("and it is None")

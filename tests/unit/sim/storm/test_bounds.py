@@ -1,0 +1,104 @@
+"""What may be so for a while only is found when it lasts, and only then."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.unit.sim.storm.stage import Stage
+
+from muster.sim.storm.bounds import GRACE_S, SAID_WITHIN_S, Bounded, NotHeldIdle, SaysWhatIs
+from muster.sim.storm.promises import Starts
+
+
+def half_bound() -> Iterator[Stage]:
+    """A gang of two, of which one is bound by hand while nobody schedules the other."""
+    stage = Stage(nodes=1)
+    stage.run(10.0)
+    stage.gang("g", 2, cpu="1")
+    stage.world.door.denied.add("g")
+    yield stage
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    yield from half_bound()
+
+
+def held(stage: Stage, *, owned: bool) -> NotHeldIdle:
+    """A checker that sees g-0 bound, with or without a controller."""
+    starts = Starts(stage.world.ledger)
+    checker = NotHeldIdle(stage.world, starts)
+    stage.world.ledger.readers += [starts, checker]
+    stage.run(1.0)
+    pod = stage.object("g-0")
+    pod["spec"]["nodeName"] = "n0"
+    if owned:
+        pod["metadata"]["ownerReferences"] = [{"controller": True}]
+    checker.see("pods", None, pod, stage.world.now_s())
+    look(checker, stage)
+    return checker
+
+
+def test_a_gang_that_is_half_held_for_too_long_is_found(stage: Stage) -> None:
+    checker = held(stage, owned=True)
+    now_s = stage.world.now_s()
+    assert list(checker.check(now_s + 300.0 + GRACE_S - 1.0)) == []
+    assert "gang g holds 1 of 2" in next(iter(checker.check(now_s + 300.0 + GRACE_S + 1.0)))
+
+
+def test_a_gang_of_bare_pods_is_exempt(stage: Stage) -> None:
+    checker = held(stage, owned=False)
+    assert list(checker.check(stage.world.now_s() + 1000.0)) == []
+
+
+def test_time_without_a_leader_does_not_count(stage: Stage) -> None:
+    checker = held(stage, owned=True)
+    stage.world.is_up = False
+    assert list(checker.check(stage.world.now_s() + 1000.0)) == []
+
+
+def look(checker: Bounded, stage: Stage, *, after_s: float = 0.0) -> list[str]:
+    return list(checker.check(stage.world.now_s() + after_s))
+
+
+def unsaid(conditions: list[dict[str, str]]) -> tuple[SaysWhatIs, Stage]:
+    """A checker that sees a whole gang of two which says no more than this."""
+    stage = Stage(nodes=1)
+    checker = SaysWhatIs(stage.world)
+    stage.run(10.0)
+    stage.gang("g", 2, cpu="1")
+    stage.run(10.0)
+    group = stage.world.ledger.groups["g"]
+    group["status"]["conditions"] = conditions
+    checker.see("podgroups.scheduling.k8s.io", None, group, stage.world.now_s())
+    look(checker, stage)
+    return checker, stage
+
+
+STARTED = {"type": "PodGroupInitiallyScheduled", "status": "True"}
+IN_PART = {"type": "muster.dev/Whole", "status": "False"}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "what"),
+    [
+        ([], "is not said to be scheduled"),
+        ([STARTED, IN_PART], "is said to be scheduled, and muster.dev/Whole is False"),
+    ],
+)
+def test_a_whole_gang_that_is_not_said_to_be_so_is_found(conditions: list[dict[str, str]], what: str) -> None:
+    checker, stage = unsaid(conditions)
+    assert look(checker, stage, after_s=SAID_WITHIN_S - 1.0) == []
+    complaints = look(checker, stage, after_s=SAID_WITHIN_S + 1.0)
+    assert len(complaints) == 1
+    assert what in complaints[0]
+
+
+def test_a_whole_gang_that_says_so_is_in_order() -> None:
+    checker, stage = unsaid([STARTED])
+    assert look(checker, stage, after_s=1000.0) == []
+
+
+def test_time_in_which_nothing_may_be_said_does_not_count() -> None:
+    checker, stage = unsaid([])
+    stage.world.door.refuses_status = True
+    assert look(checker, stage, after_s=1000.0) == []
