@@ -19,9 +19,7 @@ from muster.sim.storm.world import StormWorld
 from muster.sim.view import Object, condition_of, counts_for, group_of, min_count_of, name_of, uid_of
 
 GRACE_S = 100.0  # for a release to be decided, said and done on a bad line
-SAID_WITHIN_S = (
-    150.0  # half a minute that counts wait for, a bad line, and the pause after writes that failed
-)
+SAID_WITHIN_S = 100.0  # half a minute that counts wait for, and the pause after writes that failed
 
 
 class Bounded:

@@ -41,7 +41,7 @@ class Outages:
             (1.5, self._pods_are_forced_off),
             (1.5, self._quota_is_full),
             (2.5, self._policy_denies_a_gang),
-            (1.5, self._status_is_refused),
+            (3.0, self._status_is_refused),
         )
         weights = np.array([weight for weight, _ in self._kinds])
         self._chances = weights / weights.sum()

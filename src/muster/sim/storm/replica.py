@@ -199,10 +199,14 @@ class Replica:
         return self.is_deciding and not due and not self.is_paused
 
     @property
+    def is_informed(self) -> bool:
+        """Whether nothing that was written is still on its way to it."""
+        return not any(informer.is_carrying for informer in self._informers.values())
+
+    @property
     def is_quiet(self) -> bool:
         """Whether nothing is on its way to or from it, either."""
-        carrying = any(informer.is_carrying for informer in self._informers.values())
-        return self.is_settled and self._outbox.is_idle and not carrying
+        return self.is_settled and self._outbox.is_idle and self.is_informed
 
     # ── leading ──────────────────────────────────────────────────────────────────────────────────
 

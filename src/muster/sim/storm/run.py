@@ -84,6 +84,7 @@ class Storm:
                 BeginsWithAll(self.world),
                 true_is_true,
                 *bounds,
+                Sampled(KnowsWhatIs(self.world), every_s=10.0),
                 Sampled(self.meter, every_s=10.0),
             ],
         )
@@ -123,7 +124,7 @@ class Storm:
         simulation.run_until(START_S + STORM_S + CALM_S, step_max=until_event)
         if until_event is None or simulation.steps < until_event:
             whole_or_empty = WholeOrEmpty(self.world, self.starts)
-            simulation.judge([whole_or_empty, ConditionsAgree(self.world), KnowsWhatIs(self.world)])
+            simulation.judge([whole_or_empty, ConditionsAgree(self.world)])
 
     def _calm(self) -> None:
         if not self.world.is_up:

@@ -1,6 +1,7 @@
-"""What must hold once the storm is over and everything has had its time: asked once, at the end.
+"""What must hold once the storm is over and everything has had its time: asked at the end.
 
-There is room for everybody then, nothing is gated, cordoned, silent or refused any more.
+There is room for everybody then, nothing is gated, cordoned, silent or refused any more.  `KnowsWhatIs` is
+asked on the way, too, of every replica that nothing is on its way to.
 """
 
 from collections.abc import Iterator, Mapping
@@ -58,7 +59,7 @@ class WholeOrEmpty:
 
 
 class KnowsWhatIs:
-    """Every replica has been told of what is there, and of nothing else."""
+    """Every replica that nothing is on its way to has been told of what is there, and of nothing else."""
 
     name = "knows what is"
 
@@ -69,6 +70,8 @@ class KnowsWhatIs:
         """Pods and groups of which a replica was told something else than the API holds."""
         ledger = self._world.ledger
         for replica in self._world.replicas.values():
+            if not replica.is_informed or replica.started_s < self._world.restored_s:
+                continue
             told = replica.told
             pods = {key.name: (pod.metadata.uid, pod.spec.node_name or "") for key, pod in told.pods.items()}
             groups = {key.name: group.uid for key, group in told.groups.items()}
