@@ -278,6 +278,7 @@ class Executor:
         except ApiError as error:
             self.counts.write_failures += 1
             log.info("claim %s for pod %s: %s", effect.claim, effect.key, error)
+            await self._heed(error)
             self._post(PrepareFailed(effect, error.code, str(error)))
         else:
             self.counts.written += 1
@@ -290,6 +291,7 @@ class Executor:
             self.counts.write_failures += 1
             level = logging.INFO if error.code in (404, 409) else logging.WARNING  # gone, or made anew
             log.log(level, "status of %s: %s", effect.key, error)
+            await self._heed(error)
             self._post(WriteFailed(effect, error.code, str(error)))
         else:
             self.counts.written += 1
@@ -324,6 +326,11 @@ class Executor:
                 seconds = ceiling * (0.5 + 0.5 * float(self._rng.random()))
                 await self._wait(max(seconds, error.retry_after_s or 0.0))
         raise AssertionError("the loop above returns or raises")
+
+    async def _heed(self, error: ApiError) -> None:
+        """Keep the object to ourselves for as long as the server wants to be left alone."""
+        if isinstance(error, Unavailable) and error.retry_after_s:
+            await self._wait(error.retry_after_s)
 
     def _check_fence(self, call: Call) -> None:
         if call.method != "GET" and not self._may_write():

@@ -194,6 +194,15 @@ async def test_a_status_write_that_is_given_up_comes_back_to_the_core() -> None:
     assert bench.events == [WriteFailed(patch(), 404, "pods not found")]
 
 
+async def test_a_write_that_is_given_up_leaves_the_server_alone_for_as_long_as_it_asks() -> None:
+    bench = Bench()
+    bench.api.replies[STATUS] = [Unavailable("busy", code=429, retry_after_s=7.0)] * TRIES + [b"{}"]
+    await bench.perform(patch(), patch())
+    assert bench.clock.pauses == [7.0] * TRIES
+    assert [type(event) for event in bench.events] == [WriteFailed]
+    assert len(bench.api.calls) == TRIES + 1
+
+
 async def test_one_object_has_one_call_in_flight_and_keeps_its_order() -> None:
     bench = Bench()
     await bench.perform(patch(), bind(), patch())

@@ -109,6 +109,13 @@ class Outbox:
         if event is not None:
             self._tell(event)
 
+    def _finish_later(self, lane_key: Lane, event: Event | None, answer: Answer) -> None:
+        """Keep the object for as long as the server wants to be left alone, then go on."""
+        if answer.retry_after_s:
+            self._later(lambda: self._finish(lane_key, event), answer.retry_after_s)
+        else:
+            self._finish(lane_key, event)
+
     # ── one effect each ──
 
     def _bind(self, effect: BindPod, lane_key: Lane) -> None:
@@ -158,14 +165,15 @@ class Outbox:
         def answered(answer: Answer) -> None:
             is_done = 0 < answer.code < 300
             outcome = PrepareDone(effect) if is_done else PrepareFailed(effect, answer.code, answer.message)
-            self._finish(lane_key, outcome)
+            self._finish_later(lane_key, outcome, answer)
 
         self._send(request_of(effect, now_s=self._now_s()), answered, repeat_unanswered=True)
 
     def _patch(self, effect: PatchPodStatus | PatchGroupStatus, lane_key: Lane) -> None:
         def answered(answer: Answer) -> None:
             is_done = 0 < answer.code < 300
-            self._finish(lane_key, None if is_done else WriteFailed(effect, answer.code, answer.message))
+            outcome = None if is_done else WriteFailed(effect, answer.code, answer.message)
+            self._finish_later(lane_key, outcome, answer)
 
         self._send(request_of(effect, now_s=self._now_s()), answered, repeat_unanswered=True)
 
