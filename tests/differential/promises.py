@@ -1,7 +1,8 @@
 """Muster alone against the slow checker: thousands of seeds in this process, where stock is too slow.
 
 A placement that exists must be found, without a victim where none is needed, and with weaker ones gone where
-that helps.  Comes from `__main__.py --in-process`; `judge.py` says which rules a result broke.
+that helps; and nobody may sleep through what came later and made room.  Comes from
+`__main__.py --in-process`; `judge.py` says which rules a result broke.
 """
 
 import traceback
@@ -9,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.differential.judge import Finding, Result, broken, results_of
-from tests.differential.oracle import TooLarge, cheapest_victims, find_placement
+from tests.differential.oracle import TooLarge, cheapest_victims, find_placement, units_below
 from tests.differential.play import make_shared, play
+from tests.differential.rules import Placed
 from tests.differential.scenario import Arrival, Scenario
 from tests.differential.stage import SimulatedStage
 
@@ -26,7 +28,8 @@ def check_promises(scenario: Scenario) -> list[Finding]:
         text = f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
         return [Finding(scenario.seed, 0, None, text)]
     findings = []
-    for number, result in enumerate(results_of(scenario, outcome)):
+    results = list(results_of(scenario, outcome))
+    for number, result in enumerate(results):
         findings += [Finding(scenario.seed, number, None, text) for text in broken(scenario, number, result)]
         if not findings and scenario.kind != "rush":
             arrival = scenario.arrivals[number]
@@ -35,7 +38,38 @@ def check_promises(scenario: Scenario) -> list[Finding]:
             if not result.settled:
                 complaints, rule = [f"{arrival.name} did not come to rest"], None
             findings += [Finding(scenario.seed, number, rule, text) for text in complaints]
+    if not findings:
+        last = len(results) - 1
+        findings = list(_sleepers(scenario, last, results[last]))
     return findings
+
+
+def _sleepers(scenario: Scenario, number: int, last: Result) -> Iterator[Finding]:
+    """Who waits in the end although there is room, or weaker ones that could make some."""
+    cluster = last.before.without(last.victims).with_pods([*last.late, *_came(scenario, last)])
+    nodes = {entry.pod["pod"]: entry.node for entry in cluster.placed}
+    for arrival in scenario.arrivals:
+        if arrival.kind == "tree" or arrival.is_gated:
+            continue
+        left = [short for short in arrival.pods if short["pod"] not in {*nodes, *last.evicted}]
+        if len(left) == len(arrival.pods):
+            continue  # told above, where it arrived
+        key = arrival.root.get("topology")
+        homes = {cluster.label(nodes[pod["pod"]], key) for pod in arrival.pods if key and pod["pod"] in nodes}
+        for short in left:
+            allowed = [node for node in cluster.nodes if not key or cluster.label(node, key) in homes]
+            for _, gone in [(0, frozenset[str]()), *units_below(scenario, cluster, arrival.takes_below)]:
+                without = cluster.without(gone)
+                if node := next((node for node in allowed if without.may_place(short, node)), None):
+                    text = f"{short['pod']} sleeps although {node} would take it without {sorted(gone)}"
+                    rule = "tried-in-order" if gone and _minds_others(arrival) else None
+                    yield Finding(scenario.seed, number, rule, text)
+                    break
+
+
+def _came(scenario: Scenario, last: Result) -> Iterator[Placed]:
+    shorts = {short["pod"]: short for arrival in scenario.arrivals for short in arrival.pods}
+    return (Placed(shorts[name], node) for name, node in last.bound.items())
 
 
 def _minds_others(arrival: Arrival) -> bool:

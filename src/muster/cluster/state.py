@@ -254,6 +254,10 @@ class ClusterState:
         record = self._records.get(key)
         return record.node_name or None if record is not None else None
 
+    def pods_on(self, node_name: str) -> list[Pod]:
+        """Pods that count as placed on this node, whether it is known or not."""
+        return [record.pod for record in self._placed.get(node_name, {}).values()]
+
     def devices_of(self, key: PodKey) -> tuple[int, ...]:
         """The GPUs that were assumed with the pod's place."""
         record = self._records.get(key)

@@ -271,11 +271,13 @@ class Rescue(Struct, frozen=True):
     """What may be done for a preemptor: on success there is an eviction, else the status says why not.
 
     With status `wait` there is a search that is not finished: it is gone on with between other decisions.
+    `refused`: why the preemptor finds no room even without all who may go; what can end that wakes it, too.
     """
 
     status: Status
     eviction: Eviction | None = None
     search: EvictionSearch | None = None
+    refused: Trial | None = None
 
 
 @runtime_checkable

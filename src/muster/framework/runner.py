@@ -5,7 +5,7 @@ from outside: the real one in the runtime, one that always says zero in the simu
 `scheduling/cycle.py`, which asks.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from typing import Any, NamedTuple, TypeVar
 
@@ -237,6 +237,10 @@ class Runner:
                 feasible &= verdict.feasible
             reasons += [NamedReason(plugin.name, reason) for reason in verdict.reasons]
         return Filtered(feasible, tuple(reasons))
+
+    def rejectors(self, pods: Iterable[Pod], snapshot: Snapshot, rows: Int32) -> set[str]:
+        """Every plugin that keeps one of these pods from one of these rows."""
+        return {named.plugin for pod in pods for named in self.filter(pod, snapshot, rows).reasons}
 
     def example(self, plugin: str, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
         """What this filter's reason `text` is about on this row; "" if the plugin does not show it."""

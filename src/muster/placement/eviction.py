@@ -14,7 +14,9 @@ from itertools import chain, combinations, islice
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
+from muster.api.core import Pod
 from muster.base.arrays import Int32
 from muster.cluster.budgets import Budget
 from muster.cluster.snapshot import Snapshot
@@ -34,11 +36,18 @@ _SETS_PER_TRY = 16
 
 
 class Trial(Struct, frozen=True):
-    """What came of trying the preemptor on a fork: its seats in the order in which they were taken."""
+    """What came of trying the preemptor on a fork: its seats in the order in which they were taken.
+
+    Where it was refused: by which plugins (`rejectors`), one pod of each shape that found no room
+    (`refused`), and how many members more would have to (`missing`, 0 where that cannot be said).
+    """
 
     ok: bool
     message: str
     seats: Seats = ()
+    rejectors: frozenset[str] = frozenset()
+    refused: tuple[Pod, ...] = ()
+    missing: int = 0
 
 
 class Try(Struct, frozen=True):
@@ -68,7 +77,8 @@ def choose_eviction(
 ) -> Eviction | Trial:
     """The cheapest way to place as many members as fit when all these units are gone.
 
-    `units`: the most important first.  A `Trial` (not ok) where the preemptor does not fit even then.
+    `units`: the most important first.  A `Trial` (not ok) where the preemptor does not fit even then, with
+    all that refused it.
     """
     search = EvictionSearch(units, budgets, snapshot, judge, trial)
     while not search.advance(TRY_WORK):
@@ -126,6 +136,7 @@ class EvictionSearch:
         self._wanted = 0
         self._best: Eviction | None = None
         self._everything_gone = Trial(False, "")
+        self._rejectors: frozenset[str] = frozenset()
         self._work = 0
         self._steps = self._run()
 
@@ -140,14 +151,16 @@ class EvictionSearch:
     @property
     def answer(self) -> Eviction | Trial:
         """The cheapest eviction so far; where there is none, what became of the preemptor alone."""
-        return self._best or self._everything_gone
+        alone = self._everything_gone
+        return self._best or replace(alone, rejectors=alone.rejectors | self._rejectors)
 
     def _run(self) -> Iterator[bool]:
         """The steps of the search; each gives True."""
         self._work += self._try.work + TRY_WORK + len(self._units)
         found = self._everything_gone = self._try.on(self._ground, None, None)
         if not found.ok or not found.seats:
-            yield from self._try_row_by_row()
+            for _ in self._try_row_by_row():
+                yield True
             return
         self._wanted = len(found.seats)
         self._consider(found.seats, self._units, self._ground)
@@ -190,6 +203,7 @@ class EvictionSearch:
         self._work += self._try.work + TRY_WORK
         found = self._try.on(ground, rows, steer)
         if not found.ok or len(found.seats) < self._wanted:
+            self._rejectors |= found.rejectors
             return False
         self._consider(found.seats, units, ground)
         return True

@@ -34,7 +34,7 @@ class DefaultPreemption:
         if isinstance(found, EvictionSearch):
             return Rescue(Status.wait("still choosing whom to preempt"), search=found)
         if isinstance(found, Trial):
-            return Rescue(Status.unschedulable(found.message))
+            return Rescue(Status.unschedulable(found.message), refused=found)
         return Rescue(Status(Status.success().verdict, _success(preemptor.kind, found.cost.pods)), found)
 
 

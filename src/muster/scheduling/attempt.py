@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from muster.api.core import Pod
 from muster.base.arrays import Int32
 from muster.base.errors import PluginError
 from muster.cluster.snapshot import Snapshot
@@ -32,9 +33,10 @@ class Attempt(Struct, frozen=True):
     `reason` is empty when the group's minimum is placed and there are `placements` to bind.  `own_texts` are
     of members tried without success, `group_texts` of groups of a tree that failed on their own account;
     every other member that stays is told `message`.  `shortfalls` has one entry for each shape that found no
-    room: by their pods events are judged.  `missing` is how many members more must find room, 0 where that
-    cannot be said: members of several shapes may stand in each other's way.  `never`: why not even the empty
-    cluster has room, "" where it may have.  `devices`: GPUs of those whose binding says them.
+    room, `unplaced` a pod of each shape by which events are judged: of those, or of all.  `missing` is how
+    many members more must find room, 0 where that cannot be said: members of several shapes may stand in
+    each other's way.  `never`: why not even the empty cluster has room, "" where it may have.  `devices`:
+    GPUs of those whose binding says them.
     `nearest`: name and rows of the placement that was nearest to do.
     """
 
@@ -49,6 +51,7 @@ class Attempt(Struct, frozen=True):
     nearest: tuple[str, Int32] | None = None
     rejectors: frozenset[str] = frozenset()
     shortfalls: tuple[Shortfall, ...] = ()
+    unplaced: tuple[Pod, ...] = ()
 
 
 def attempt(cast: Cast, snapshot: Snapshot, runner: Runner, *, rows: Int32 | None = None) -> Attempt:
@@ -122,6 +125,7 @@ def conclude(cast: Cast, snapshot: Snapshot, runner: Runner, outcome: Outcome) -
         missing=_missing(cast, outcome, runner, placed=bool(found)),
         rejectors=frozenset(findings.rejectors - {""}),
         shortfalls=tuple(findings.shortfalls.values()),
+        unplaced=tuple(short.pod for short in findings.shortfalls.values()),
     )
 
 

@@ -5,6 +5,8 @@ flight): they are reviewed together before the next cycle, so that a thousand ne
 their group.
 """
 
+from math import inf
+
 from muster.api.core import Pod
 from muster.cluster.budgets import Budget
 from muster.cluster.requests import pod_requests
@@ -70,8 +72,17 @@ class Books:
         """The cast of the tree that the entity is in."""
         return self.members.cast(self.members.root_of(entity))
 
-    def _copies_on(self, pod: Pod, node_name: str, is_empty: bool) -> int:
-        """How many copies of the pod the node has room for, now or if it were empty, by resources alone."""
+    def rank_of(self, pod: Pod) -> int:
+        """The priority a running pod counts with when somebody wants its room: its group's, if known."""
+        member = self.members.find(ObjectKey(pod.metadata.namespace, pod.metadata.name))
+        group = self.members.find_group(member.group) if member is not None and member.group else None
+        return group.priority if group is not None else pod.spec.priority or 0
+
+    def _copies_on(self, pod: Pod, node_name: str, takes_below: float) -> int:
+        """How many copies of the pod the node has room for by resources alone, once the weaker are gone.
+
+        `takes_below`: those of less priority; infinite: all.
+        """
         table = self.state.table
         row = table.row_of.get(node_name)
         if row is None:
@@ -80,8 +91,11 @@ class Books:
         if any(amount and name not in table.axis.names for name, amount in amounts.items()):
             return 0
         free = table.allocatable[row : row + 1]
-        if not is_empty:
+        if takes_below < inf:
             free = free - table.requested[row : row + 1]
+            for other in self.state.pods_on(node_name) if takes_below > -inf else ():
+                if min(other.spec.priority or 0, self.rank_of(other)) < takes_below:
+                    free = free + table.axis.row(pod_requests(other))
         return int(members_per_node(free, table.axis.row(amounts), table.live[row : row + 1])[0])
 
     def tell(self, event: ClusterEvent, now_s: float) -> None:

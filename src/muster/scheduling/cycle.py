@@ -3,6 +3,7 @@
 In comes the head of the queue; out go bindings to ask for, or reasons.  Next: `binding.py`.
 """
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Change, Rejected
 from muster.framework.groups import PodKey
 from muster.framework.ports import Effect
+from muster.placement.eviction import Trial
 from muster.scheduling.attempt import SCHEDULER_ERROR, UNSCHEDULABLE, Attempt, attempt
 from muster.scheduling.binding import bind, refuse_group, refuse_pod
 from muster.scheduling.board import name_first
@@ -26,8 +28,10 @@ from muster.scheduling.metrics import (
     POD_ATTEMPT_SECONDS,
     POD_ATTEMPTS,
 )
-from muster.scheduling.preemption import end_promises, make_room, may_make_room, with_promises
+from muster.scheduling.preemption import Rescued, end_promises, make_room, may_make_room, with_promises
 from muster.scheduling.queue import Entry, Refusal
+from muster.scheduling.rejectors import widen
+from muster.scheduling.review import policy_of, priority_of
 from muster.scheduling.search import put_aside, search
 
 EVENTS_PER_ATTEMPT_MAX = 10
@@ -64,8 +68,9 @@ def run_cycle(books: Books, now_s: float) -> list[Effect]:
         if rescued.is_put_off:
             put_aside(books, entry, cast, decision, now_s)
             return effects
+        decision = widen(cast, snapshot, books.runner, decision)
         said = _explain(books, entry, cast, waiting, decision, snapshot, now_s, rescued.is_underway)
-        effects += _refuse(books, entry, cast, waiting, decision, said, rescued.text, now_s)
+        effects += _refuse(books, entry, cast, waiting, decision, said, rescued, now_s)
         effects += rescued.effects
         is_rescued = rescued.found and cast.group is not None
     else:
@@ -96,7 +101,7 @@ def _leave(
         return []
     plain = next(iter(decision.own_texts.values()), name_first(decision.group_texts))
     said = _say(books, entry, plain, decision, snapshot, now_s)
-    effects = _refuse(books, entry, cast, left, decision, said, "", now_s)
+    effects = _refuse(books, entry, cast, left, decision, said, Rescued(), now_s)
     if may_make_room(books, entry.key, cast, now_s):  # the next attempt asks for it
         books.queue.activate(
             entry.key, priority=entry.priority, queued_s=None, now_s=now_s, event=Change.POD_ADDED.name
@@ -113,30 +118,37 @@ def _refuse(
     left: list[Member],
     decision: Attempt,
     said: "_Said",
-    rescued: str,
+    rescued: Rescued,
     now_s: float,
 ) -> list[Effect]:
-    """Tell members and group, and put the entity back; `rescued`: what preemption came to."""
+    """Tell members and group, and put the entity back; `rescued`: what preemption came to.
+
+    It sleeps on what refuses it as things are, and on what would even if all the weaker were gone.
+    """
     reason = decision.reason or UNSCHEDULABLE
     if cast.group is None:
-        effects = _tell_members(books, left, {}, reason, said.message + rescued, now_s)
+        effects = _tell_members(books, left, {}, reason, said.message + rescued.text, now_s)
     else:
         own_texts = {key: said.shown.get(text, text) for key, text in decision.own_texts.items()}
         decision = replace(decision, own_texts=own_texts)
         effects = _tell_members(books, left, own_texts, reason, said.message, now_s)
-    effects += _tell_groups(books, cast, decision, reason, said.message, rescued, now_s)
-    unplaced = tuple(shortfall.pod for shortfall in decision.shortfalls) or (left[0].pod,)
+    effects += _tell_groups(books, cast, decision, reason, said.message, rescued.text, now_s)
+    unplaced = decision.unplaced or (left[0].pod,)
+    without_weaker = rescued.refused or Trial(False, "", missing=decision.missing)
+    unplaced += tuple(pod for pod in without_weaker.refused if pod not in unplaced)
     is_group = cast.group is not None
+    may_take = books.runner.makes_room and policy_of(cast, left) != "Never"
     refusal = Refusal(
-        rejectors=decision.rejectors,
+        rejectors=decision.rejectors | without_weaker.rejectors,
         rejected=Rejected(entry.key.key if is_group else None, cast.group, unplaced),
         reason=reason,
-        message=said.message + rescued,
+        message=said.message + rescued.text,
         plain=said.message,
         short_of=said.short_of,
         explained_s=said.at_s,
         shown=said.shown,
-        missing=decision.missing,
+        missing=without_weaker.missing,
+        takes_below=priority_of(cast) if may_take else -math.inf,
         never=bool(decision.never),
         shape=left[0].shape(
             metadata=books.runner.reads_metadata, labels=books.runner.labels_read(books.state.label_keys_read)

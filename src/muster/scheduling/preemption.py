@@ -44,8 +44,9 @@ from muster.scheduling.metrics import (
 )
 from muster.scheduling.questions import find_question
 from muster.scheduling.queue import Place
+from muster.scheduling.rejectors import widen
 from muster.scheduling.rescues import WORK_PER_CYCLE
-from muster.scheduling.review import priority_of
+from muster.scheduling.review import policy_of, priority_of
 from muster.scheduling.searches import Question
 from muster.scheduling.seating import try_other_orders
 from muster.scheduling.transaction import release_torn
@@ -75,7 +76,8 @@ class Rescued(NamedTuple):
     """What came of asking for room: words to add to the refusal, and what is to be done.
 
     `found`: it gets room, once those have left who must; `is_underway`: that, or earlier ones are leaving.
-    `is_put_off`: whom to drive out takes longer to say; nothing is said or done before.
+    `is_put_off`: whom to drive out takes longer to say; nothing is said or done before.  `refused`: what
+    is in the way even when all are gone who may be driven out, None where nobody may.
     """
 
     text: str = ""
@@ -83,6 +85,7 @@ class Rescued(NamedTuple):
     found: bool = False
     is_underway: bool = False
     is_put_off: bool = False
+    refused: Trial | None = None
 
 
 def with_promises(books: Books, entity: EntityKey, cast: Cast, snapshot: Snapshot) -> Snapshot:
@@ -146,7 +149,7 @@ def make_room(
         effects = _promise(books, {}, waiting)
     text = f"{words}{rescue.status.message}" if rescue.status.message else ""
     found = rescue.status.ok
-    return Rescued(text, tuple(effects), found, found or preemptor.is_draining)
+    return Rescued(text, tuple(effects), found, found or preemptor.is_draining, refused=rescue.refused)
 
 
 def _measure(books: Books, kind: str, rescue: Rescue | None, seconds: float) -> None:
@@ -177,7 +180,7 @@ def end_promises(books: Books, entity: EntityKey, cast: Cast, now_s: float) -> l
 def may_make_room(books: Books, entity: EntityKey, cast: Cast, now_s: float) -> bool:
     """Whether somebody weaker is there, so that another attempt may find room by driving it out."""
     waiting = cast.waiting()
-    if not books.runner.makes_room or not waiting or _policy_of(cast, waiting) == "Never":
+    if not books.runner.makes_room or not waiting or policy_of(cast, waiting) == "Never":
         return False
     return books.units.has_weaker(
         books.state.snapshot(),
@@ -251,7 +254,7 @@ def _preemptor(
     return Preemptor(
         kind=entity.kind,
         priority=priority,
-        policy=_policy_of(cast, waiting),
+        policy=policy_of(cast, waiting),
         is_draining=_is_draining(books, entity, waiting, priority, now_s),
         units=books.units.find_weaker(
             snapshot, priority=priority, root=entity, asked=books.victims, now_s=now_s
@@ -270,14 +273,6 @@ def _preemptor(
     )
 
 
-def _policy_of(cast: Cast, waiting: list[Member]) -> str:
-    """The group's own policy where it has one, else Never if any member's is."""
-    if cast.group is not None and cast.group.preemption_policy:
-        return cast.group.preemption_policy
-    policies = {member.pod.spec.preemption_policy for member in waiting}
-    return "Never" if "Never" in policies else "PreemptLowerPriority"
-
-
 def _trial(cast: Cast, runner: Runner) -> Callable[[Snapshot, Int32 | None, Steer | None], Trial]:
     """A way to try the entity on a fork."""
 
@@ -290,7 +285,9 @@ def _trial(cast: Cast, runner: Runner) -> Callable[[Snapshot, Int32 | None, Stee
         message = found.message
         if cast.group is None and found.shortfalls:
             message = found.shortfalls[0].text
-        return Trial(not found.reason, message, seats)
+        if rows is None and steer is None:
+            found = widen(cast, fork, runner, found)
+        return Trial(not found.reason, message, seats, found.rejectors, found.unplaced, found.missing)
 
     return on
 
@@ -346,7 +343,7 @@ def _is_draining(books: Books, entity: EntityKey, waiting: list[Member], priorit
     snapshot = books.state.snapshot()
     rows = [snapshot.row_of_node[node] for node in nominated if node in snapshot.row_of_node]
     return any(
-        _was_preempted(pod) and _rank_of(books, pod) < priority and not is_overdue(pod, now_s)
+        _was_preempted(pod) and books.rank_of(pod) < priority and not is_overdue(pod, now_s)
         for row in rows
         for pod in snapshot.pods_on(row)
     )
@@ -370,13 +367,6 @@ def _was_preempted(pod: Pod) -> bool:
         and condition.status == "True"
         and condition.reason == PREEMPTED
     )
-
-
-def _rank_of(books: Books, pod: Pod) -> int:
-    """The priority a running pod counts with."""
-    member = books.members.find(ObjectKey(pod.metadata.namespace, pod.metadata.name))
-    group = books.members.find_group(member.group) if member is not None and member.group else None
-    return group.priority if group is not None else pod.spec.priority or 0
 
 
 def _owner_of(books: Books, key: PodKey, uid: str) -> EntityKey | None:

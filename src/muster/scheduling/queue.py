@@ -52,9 +52,10 @@ class Refusal(Struct, frozen=True):
     `plain` is the message without what preemption came to; `short_of`: the facts behind it, which was found
     at `explained_s`; `shown`: what the filters said → the same with examples.  `missing`: how many members
     more would have to find room, where that is known exactly (members of one shape); 0 where it is not.
-    `never`: not even the empty cluster has room, so that nothing but a node helps.  `error`: a contradiction
-    or a refused call rather than lack of room.  Errors of one round (the number of the attempt that led to
-    them) count once, however many members they hit.  `slowness` times the usual wait is waited
+    `takes_below`: pods of less priority it may drive out, so that their room counts, too (minus infinity:
+    nobody's).  `never`: not even the empty cluster has room, so that nothing but a node helps.  `error`: a
+    contradiction or a refused call rather than lack of room.  Errors of one round (the number of the attempt
+    that led to them) count once, however many members they hit.  `slowness` times the usual wait is waited
     where the cause is not one that passes by itself.
     """
 
@@ -68,6 +69,7 @@ class Refusal(Struct, frozen=True):
     shown: Mapping[str, str] = {}
     member_count: int = 1
     missing: int = 0
+    takes_below: float = -math.inf
     shape: ShapeKey = b""
     never: bool = False
     error: bool = False
@@ -124,8 +126,8 @@ _NODE_CHANGES = (
     Change.NODE_TAINTS_CHANGED,
 )
 RulesOf = Callable[[str], tuple[HintRule, ...]]
-_Copies = dict[tuple[ShapeKey, bool], int]  # on the node of an event: of each shape, as it is or empty
-CopiesOn = Callable[[Pod, str, bool], int]  # of this pod on this node: as it is, or (True) empty
+_Copies = dict[tuple[ShapeKey, float], int]  # on the node of an event: of each shape, without the weaker
+CopiesOn = Callable[[Pod, str, float], int]  # of this pod on this node, when those below that priority go
 
 
 class Queue:
@@ -342,16 +344,16 @@ class Queue:
         """Whether the nodes that changed since the refusal could take as many members as are missing.
 
         An upper bound, so that no change that helps is slept through: what fits on those nodes now, whether
-        it fitted before or not.
+        it fitted before or not, were those gone who may be driven out.
         """
         if refusal.missing == 0 or Change.POD_ASSIGNED in entry.waits_for:
             return True  # whom a pod elsewhere can help, a change of one node may help on every node
         if event.node is None:
             return False
         name = event.node.metadata.name
-        asked = (refusal.shape, refusal.never)
+        asked = (refusal.shape, math.inf if refusal.never else refusal.takes_below)
         if asked not in copies:
-            copies[asked] = self._copies_on(refusal.rejected.pods[0], name, refusal.never)
+            copies[asked] = self._copies_on(refusal.rejected.pods[0], name, asked[1])
         entry.gained[name] = copies[asked]
         return sum(entry.gained.values()) >= refusal.missing
 

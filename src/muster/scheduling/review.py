@@ -4,6 +4,8 @@ In come the entities touched since the last cycle; the queue is brought up to da
 is said. Next: `queue.py`.
 """
 
+from collections.abc import Sequence
+
 from muster.api.times import parse_seconds
 from muster.base.errors import PluginError
 from muster.framework.events import Change, Rejected
@@ -12,7 +14,7 @@ from muster.framework.ports import Effect
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import WAITING
 from muster.scheduling.contradictions import find_fault
-from muster.scheduling.members import Cast, EntityKey, Stage
+from muster.scheduling.members import Cast, EntityKey, Member, Stage
 from muster.scheduling.queue import Place, Refusal
 from muster.scheduling.transaction import find_hold, is_short, tend_gangs
 from muster.scheduling.waiting import say_scheduled
@@ -129,6 +131,14 @@ def priority_of(cast: Cast) -> int:
     if cast.group is not None:
         return cast.group.priority
     return next((member.pod.spec.priority or 0 for member in cast.of(Stage.WAITING)), 0)
+
+
+def policy_of(cast: Cast, waiting: Sequence[Member]) -> str:
+    """Whether it may drive out the weaker: the group's own policy, if any, else Never if any member's is."""
+    if cast.group is not None and cast.group.preemption_policy:
+        return cast.group.preemption_policy
+    policies = {member.pod.spec.preemption_policy for member in waiting}
+    return "Never" if "Never" in policies else "PreemptLowerPriority"
 
 
 def _refuse_by_error(books: Books, entity: EntityKey, cast: Cast, error: PluginError, now_s: float) -> None:

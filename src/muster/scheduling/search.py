@@ -22,6 +22,7 @@ from muster.scheduling.books import Books
 from muster.scheduling.members import Cast, EntityKey
 from muster.scheduling.questions import find_question
 from muster.scheduling.queue import Entry, Place, Refusal
+from muster.scheduling.rejectors import widen
 from muster.scheduling.searches import WAIT_S_MAX, Known, Question, Searches
 from muster.scheduling.seating import seat, try_other_orders
 
@@ -51,7 +52,7 @@ def search(
     said = question if isinstance(question, str) else _search_or_say(searches, entry.key, question, now_s)
     if isinstance(said, str):
         return _tell(decision, said)
-    put_aside(books, entry, cast, decision, now_s)
+    put_aside(books, entry, cast, widen(cast, snapshot, runner, decision), now_s)
     return said
 
 
@@ -125,8 +126,7 @@ def _search_or_say(
 def put_aside(books: Books, entry: Entry, cast: Cast, decision: Attempt, now_s: float) -> None:
     """Let the entity wait for the answer of a search, or for an event that helps it before."""
     waiting = cast.waiting()
-    unplaced = tuple(shortfall.pod for shortfall in decision.shortfalls) or (waiting[0].pod,)
-    rejected = Rejected(entry.key.key, cast.group, unplaced)
+    rejected = Rejected(entry.key.key, cast.group, decision.unplaced or (waiting[0].pod,))
     before = entry.refusal or Refusal(
         rejectors=frozenset(), rejected=rejected, reason=UNSCHEDULABLE, message=""
     )

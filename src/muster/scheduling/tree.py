@@ -306,10 +306,7 @@ class TreeTrial:
             for leaf in cast.leaves()
             for member in still_waiting(leaf, board)
         }
-        found = set(runner.generators)
-        for pod in pods.values():
-            found.update(named.plugin for named in runner.filter(pod, board.fork, rows).reasons)
-        return found
+        return runner.rejectors(pods.values(), board.fork, rows) | set(runner.generators)
 
     def _score(
         self, cast: Cast, group: Group, fitting: Sequence[tuple[int, Outcome]], candidates: Placements

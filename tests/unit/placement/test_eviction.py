@@ -216,6 +216,32 @@ def test_nobody_goes_for_a_group_that_would_not_fit_all_the_same() -> None:
     assert found == Trial(False, "2 of 3", found.seats)
 
 
+def test_one_that_needs_somebody_to_stay_is_tried_on_every_row_in_turn() -> None:
+    scene = Scene([2, 2]).unit(5, (0, 2)).unit(5, (1, 1)).unit(5, (1, 1))
+    snapshot = scene.cluster.snapshot()
+
+    def beside_somebody(fork: Snapshot, rows: Int32 | None, steer: Steer | None) -> Trial:
+        """Only on the second node, and only while somebody is on the first."""
+        free = rows is not None and rows.tolist() == [1] and bool(fork.pods_on(0))
+        return Trial(free, "", ((make_pod("h"), 1),) if free else (), frozenset({"Beside"}))
+
+    found = choose_eviction(scene.sorted_units(), (), snapshot, RUNNER, Try(on=beside_somebody, members=1))
+    assert isinstance(found, Eviction)
+    assert {unit.name for unit in found.victims} <= {"u1", "u2"}
+
+
+def test_what_is_in_the_way_on_any_row_is_told() -> None:
+    scene = Scene([1, 1]).unit(5, (0, 1)).unit(5, (1, 1))
+
+    def refused(fork: Snapshot, rows: Int32 | None, steer: Steer | None) -> Trial:
+        return Trial(False, "no", rejectors=frozenset({f"on {rows.tolist()}" if rows is not None else "all"}))
+
+    found = choose_eviction(
+        scene.sorted_units(), (), scene.cluster.snapshot(), RUNNER, Try(on=refused, members=1)
+    )
+    assert found == Trial(False, "no", rejectors=frozenset({"all", "on [0]", "on [1]"}))
+
+
 def test_as_many_members_are_seated_as_fit_when_all_weaker_are_gone() -> None:
     found = Scene([1, 1, 1]).unit(5, (0, 1)).unit(6, (1, 1)).unit(7, (2, 1)).choose(4, 1, minimum=1)
     assert isinstance(found, Eviction)

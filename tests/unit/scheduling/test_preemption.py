@@ -101,6 +101,48 @@ def test_nobody_goes_for_a_gang_that_would_not_fit_all_the_same() -> None:
     assert nominated(world) == {}
 
 
+def test_a_gang_that_the_weaker_cannot_make_room_for_is_woken_when_a_stronger_one_leaves() -> None:
+    world = World().node("n0", cpu=1).pod("strong", node="n0", priority=1000)
+    world.node("n1", cpu=1).pod("low-1", node="n1", priority=10)
+    assert gang(world, "h", 2).run(100).evicted == []
+    assert world.delete("strong").run(3).bound == {"h-0", "h-1"}
+
+
+def test_room_beside_the_weaker_is_counted_without_them() -> None:
+    world = World().node("n0", cpu=2)
+    world.pod("strong", node="n0", priority=1000).pod("low-0", node="n0", priority=10)
+    gang(world, "h", 1, cpu=2).run(100)
+    assert world.delete("strong").run(3).bound == {"h-0"}
+
+
+def test_one_that_drives_nobody_out_sleeps_until_there_is_room_beside_the_weaker() -> None:
+    world = World().node("n0", cpu=2)
+    world.pod("strong", node="n0", priority=1000).pod("low-0", node="n0", priority=10)
+    world.group("h", 1, priority=100, preemption_policy="Never")
+    world.members("h", 0, cpu=2, priority=100, preemption_policy="Never").run(100)
+    world.delete("strong").run(1)
+    assert world.place("h") in ("backoff", "unschedulable")
+
+
+def test_a_rule_that_no_victim_ends_wakes_it_when_it_ends() -> None:
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "a"}},
+    }
+    world = World()
+    for name in ("n0", "n1"):
+        world.node(name, cpu=3, labels={"kubernetes.io/hostname": name, "disk": name})
+    world.pod("strong", node="n0", priority=1000, labels={"app": "a"}).pod("low", node="n0", priority=10)
+    rules = {"topology_spread_constraints": [{**spread, "nodeAffinityPolicy": "Ignore"}]}
+    world.pod("h", priority=100, cpu=2, labels={"app": "a"}, node_selector={"disk": "n0"}, **rules).run(100)
+    assert world.evicted == []
+    world.pod("other", node="n1", priority=1000, labels={"app": "a"}).run(3)
+    assert world.evicted == ["low"]
+    assert "h" in world.bound
+
+
 def test_never_drives_nobody_out() -> None:
     world = full_world()
     world.group("h", 1, priority=100, preemption_policy="Never")

@@ -27,7 +27,7 @@ def make_queue(copies: int = 0, **times: float) -> Queue:
     return Queue(
         sort_key=PrioritySort().sort_key,
         rules_of=lambda name: RULES.get(name, ()),
-        copies_on=lambda pod, node_name, is_empty: copies,
+        copies_on=lambda pod, node_name, below: copies,
         times=QueueTimes(**times),
     )
 
@@ -184,7 +184,7 @@ def test_the_rule_is_asked_once_per_group_and_only_for_its_change() -> None:
     queue = Queue(
         sort_key=PrioritySort().sort_key,
         rules_of=lambda name: (HintRule(Change.POD_FREED, count),),
-        copies_on=lambda pod, node_name, is_empty: 0,
+        copies_on=lambda pod, node_name, below: 0,
     )
     for name in ("a", "b", "c"):
         activate(queue, name)
@@ -217,7 +217,7 @@ def test_what_was_gained_before_an_attempt_does_not_count_after_it() -> None:
 def test_room_is_reckoned_once_for_members_of_one_shape() -> None:
     asked: list[str] = []
 
-    def count(pod: Pod, node_name: str, is_empty: bool) -> int:
+    def count(pod: Pod, node_name: str, below: float) -> int:
         asked.append(node_name)
         return 0
 
