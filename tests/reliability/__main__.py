@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 from tests.controlplane.build import BuildError
 from tests.controlplane.start import StartError
-from tests.reliability import crash, failover, rotation, soak
+from tests.reliability import crash, failover, rotation, skew, soak
 
 VERBS: dict[str, Callable[[list[str]], int]] = {
     "crash": crash.main,
     "failover": failover.main,
     "rotation": rotation.main,
+    "skew": skew.main,
     "soak": soak.main,
 }
 

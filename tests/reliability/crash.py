@@ -168,17 +168,10 @@ class Bench:
         if not point.at_release:
             await until(lambda: bound(name) == point.bound_before, f"{point.bound_before} bound when it died")
         if point.is_full:
-            await self._fill()
+            await self._stage.fill()
         self._proxy.rules = [each for each in self._proxy.rules if each.fault is Fault.REFUSE]
         self._proxy.restore()
         await self.scheduler.start()
-
-    async def _fill(self) -> None:
-        """Take all room that is left."""
-        ledger = self._stage.ledger
-        for node, cores in ledger.cores_of.items():
-            if left := cores - ledger.used(node):
-                await self._stage.create_filler(node, left)
 
     def _is_empty(self, name: str) -> bool:
         """Whether it held a part and holds nothing now; those that were never bound may wait on."""

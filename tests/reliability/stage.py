@@ -78,27 +78,37 @@ class Stage:
             f"muster.dev/{key.replace('_', '-')}": value for key, value in annotations.items()
         }
         await self.call("POST", GROUPS, group)
-        short = {"group": name, "cpu": cores}
-        pods = [pod_manifest(f"{name}-{n:02}", short, scheduler="muster") for n in range(size)]
-        await asyncio.gather(*(self.call("POST", PODS, pod) for pod in pods))
+        await asyncio.gather(*(self.create_member(name, number, cores=cores) for number in range(size)))
+
+    async def create_member(self, gang: str, number: int, *, cores: int = 1) -> None:
+        """One pod of a gang."""
+        short = {"group": gang, "cpu": cores}
+        await self.call("POST", PODS, pod_manifest(f"{gang}-{number:02}", short, scheduler="muster"))
 
     async def create_filler(self, node: str, cores: int) -> None:
         """A lone pod, put on a node by hand: room that is gone."""
         pod = pod_manifest(f"filler-{node}", {"node": node, "cpu": cores}, scheduler="nobody")
         await self.call("POST", PODS, pod)
 
+    async def fill(self) -> None:
+        """Take all room that is left."""
+        for node, cores in self.ledger.cores_of.items():
+            if left := cores - self.ledger.used(node):
+                await self.create_filler(node, left)
+
+    async def delete_pod(self, name: str) -> None:
+        """Remove a pod at once."""
+        await self.call("DELETE", f"{PODS}/{name}", delete_options(gracePeriodSeconds=0))
+
     async def delete_gang(self, name: str) -> None:
         """Remove the group and what there is of its pods."""
-        pods = (f"{PODS}/{name}-{number:02}" for number in range(self.size_of[name]))
-        now = delete_options(gracePeriodSeconds=0)
-        await asyncio.gather(*(self.call("DELETE", pod, now) for pod in pods))
-        await self.call("DELETE", f"{GROUPS}/{name}", now)
+        pods = (f"{name}-{number:02}" for number in range(self.size_of[name]))
+        await asyncio.gather(*map(self.delete_pod, pods))
+        await self.call("DELETE", f"{GROUPS}/{name}", delete_options(gracePeriodSeconds=0))
 
     async def delete_fillers(self) -> None:
         """Give the room back."""
-        now = delete_options(gracePeriodSeconds=0)
-        names = list(self.ledger.cores_of)
-        await asyncio.gather(*(self.call("DELETE", f"{PODS}/filler-{name}", now) for name in names))
+        await asyncio.gather(*(self.delete_pod(f"filler-{name}") for name in self.ledger.cores_of))
 
     async def group(self, name: str) -> Object:
         """The PodGroup as it is."""
