@@ -2,7 +2,7 @@
 
 Each row builds a cluster, feeds it to `HandFed`, and gives figures.  Sizes are those of kube-scheduler's own
 benchmark and of the scale curve (8-GPU nodes, 90 % full, 10 % churn between decisions).  Seeded.  Next:
-`rows.py`.
+`impossible_gangs.py`, `hard_groups.py` and `rows.py`.
 """
 
 import resource
@@ -24,7 +24,6 @@ POOL, GPU = "bench.muster.dev/pool", "nvidia.com/gpu"
 NODES_PER_RACK, GPUS_PER_NODE, PODS_PER_NODE = 100, 8, 10
 TAINTED_EVERY, OTHER_POOL_EVERY, ROOMY_EVERY = 20, 5, 10
 CHURN = 0.1
-SHAPES_OF_STORM = 20
 SEED = 20_26
 
 
@@ -79,49 +78,6 @@ def scale(nodes: int, decisions: int) -> dict[str, Any]:
         "bytes_per_node": 1024 * peak // nodes,
         "wrong": faults[:3],
     }
-
-
-def storm(nodes: int, impossible: int, possible: int) -> dict[str, Any]:
-    """Gangs of 20 shapes that cannot fit, among some that can: what does a rejection cost, and who waits?"""
-    alone = _run_storm(nodes, 0, possible)
-    fed = _run_storm(nodes, impossible, possible)
-    attempts = len(fed.decisions_s)
-    patches = fed.effects["PatchGroupStatus"]
-    first_s = fed.handled_s
-    # A pod elsewhere changes its labels, a node its annotations: nothing that could help.
-    fed.see([NodeSeen(plain_node(0, 0, version="2"))])
-    fed.run()
-    needless = len(fed.decisions_s) - attempts
-    rejected = fed.rejections_s[:impossible]
-    faults = [] if len(fed.node_of) == 2 * possible else [f"{len(fed.node_of)} of {2 * possible} pods bound"]
-    if patches > impossible + possible:
-        faults.append(f"{patches} group patches for {impossible + possible} gangs")
-    return {
-        "rejection_us": 1e6 * float(np.mean(rejected)),
-        "handled_us_per_gang": 1e6 * first_s / (impossible + possible),
-        "group_patches_per_gang": patches / (impossible + possible),
-        "pod_patches_per_gang": fed.effects["PatchPodStatus"] / max(impossible, 1),
-        "needless_attempts": needless,
-        "last_possible_s": max(fed.bound_s.values()),
-        "last_possible_alone_s": max(alone.bound_s.values()),
-        "wrong": faults,
-    }
-
-
-def _run_storm(nodes: int, impossible: int, possible: int) -> HandFed:
-    fed = HandFed()
-    fed.see(NodeSeen(plain_node(number, 0)) for number in range(nodes))
-    every = 1 + impossible // possible
-    for number in range(every * possible):
-        is_possible = number % every == 0
-        cpu = "100m" if is_possible else f"{5 + number % SHAPES_OF_STORM}"
-        name = f"g-{number}"
-        fed.see([group_seen(name, 2)])
-        fed.see(in_group(pod, name) for pod in copies(pod_asking({"cpu": cpu}), 2, prefix=name))
-    fed.begin()
-    fed.handled_s = 0.0
-    fed.run()
-    return fed
 
 
 def figures(fed: HandFed, gangs: int) -> dict[str, Any]:

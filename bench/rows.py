@@ -7,7 +7,16 @@ Adding one is one line here.  Next: `passes.py`, which runs them, and `table.py`
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from bench import cold_start, devices, end_to_end, exact_search, hard_groups, in_process, quality
+from bench import (
+    cold_start,
+    devices,
+    end_to_end,
+    exact_search,
+    hard_groups,
+    impossible_gangs,
+    in_process,
+    quality,
+)
 from bench.contenders import NAMES
 from bench.loads import Load
 
@@ -149,7 +158,7 @@ def _exact(nodes: int, *, feasible: bool) -> Row:
 def _storm(nodes: int, impossible: int, possible: int) -> Row:
     arguments = {"nodes": nodes, "impossible": impossible, "possible": possible}
     name = f"{nodes:,} nodes, {impossible:,} impossible gangs, {possible:,} possible"
-    return Row("storm", name, "muster", in_process.storm, arguments)
+    return Row("storm", name, "muster", impossible_gangs.storm, arguments)
 
 
 def _cold_start(contender: str) -> Row:

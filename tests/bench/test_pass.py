@@ -8,7 +8,7 @@ from bench.results import Results, median
 from bench.rows import Row, full_rows, quick_rows
 from bench.table import SHOWN, faults_of, fit_exponent, make_report
 
-from bench import hard_groups, in_process
+from bench import hard_groups, impossible_gangs, in_process
 
 
 def always(value: float, wrong: str = "") -> dict[str, object]:
@@ -85,7 +85,7 @@ def test_the_fitted_exponent_is_that_of_the_curve(exponent: float) -> None:
         pytest.param(lambda: in_process.make_gangs(30, 10, 3), id="gangs"),
         pytest.param(lambda: in_process.make_gangs(40, 8, 4, 4), id="racks"),
         pytest.param(lambda: in_process.scale(200, 2), id="full-cluster"),
-        pytest.param(lambda: in_process.storm(30, 40, 4), id="storm"),
+        pytest.param(lambda: impossible_gangs.storm(10, 60, 3), id="storm"),
         pytest.param(lambda: hard_groups.preempt(6), id="preemption"),
         pytest.param(lambda: hard_groups.make_trees(20, 4, 2, 3), id="composites"),
     ],

@@ -20,7 +20,7 @@ from muster.scheduling.kept import give_up_room, keep_room
 from muster.scheduling.members import Member, Seen, Stage
 from muster.scheduling.metrics import BIND_FAILURES
 from muster.scheduling.preparation import begin, member_of, needs_preparation, tend_preparations
-from muster.scheduling.queue import Refusal
+from muster.scheduling.sleepers import Refusal
 from muster.scheduling.waiting import Wait, say_scheduled, waiting_condition
 
 SCHEDULER_ERROR = "SchedulerError"

@@ -5,6 +5,7 @@ flight): they are reviewed together before the next cycle, so that a thousand ne
 their group.
 """
 
+from collections.abc import Hashable
 from math import inf
 
 from muster.api.core import Pod
@@ -16,6 +17,7 @@ from muster.framework.groups import ObjectKey
 from muster.framework.ports import RecordEvent
 from muster.framework.runner import Runner
 from muster.placement.capacity import members_per_node
+from muster.scheduling.asks import NEVER, find_ask, policy_of
 from muster.scheduling.conditions import Conditions
 from muster.scheduling.gangs import Gangs, Kept
 from muster.scheduling.hopeless import Hopes
@@ -41,7 +43,11 @@ class Books:
         self.members = Members(scheduler_names)
         self.metrics = Metrics()
         self.queue = Queue(
-            sort_key=runner.sort_key, rules_of=runner.rules_of, copies_on=self._copies_on, times=times
+            sort_key=runner.sort_key,
+            rules_of=runner.rules_of,
+            copies_on=self._copies_on,
+            ask_of=self.ask_of,
+            times=times,
         )
         self.inflight = InFlight()
         self.gangs = Gangs()
@@ -77,6 +83,24 @@ class Books:
         member = self.members.find(ObjectKey(pod.metadata.namespace, pod.metadata.name))
         group = self.members.find_group(member.group) if member is not None and member.group else None
         return group.priority if group is not None else pod.spec.priority or 0
+
+    def ask_of(self, entity: EntityKey, now_s: float) -> Hashable:
+        """What it asks for, by which all are refused together; None where it is like no other.
+
+        That is so, too, where it may drive somebody out: the next one may find others to drive out.
+        """
+        cast = self.members.cast(entity)
+        ask = find_ask(cast, self.runner, self.state.label_keys_read)
+        waiting = cast.waiting()
+        if ask is None or any(self.nominations.node_of(member.pod.metadata.uid) for member in waiting):
+            return None
+        if not self.runner.makes_room or policy_of(cast, waiting) == NEVER:
+            return ask
+        priority = cast.group.priority if cast.group is not None else waiting[0].pod.spec.priority or 0
+        has_weaker = self.units.has_weaker(
+            self.state.snapshot(), priority=priority, root=entity, asked=self.victims, now_s=now_s
+        )
+        return None if has_weaker else ask
 
     def _copies_on(self, pod: Pod, node_name: str, takes_below: float) -> int:
         """How many copies of the pod the node has room for by resources alone, once the weaker are gone.

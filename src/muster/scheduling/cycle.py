@@ -15,6 +15,7 @@ from muster.framework.events import Change, Rejected
 from muster.framework.groups import PodKey
 from muster.framework.ports import Effect
 from muster.placement.eviction import Trial
+from muster.scheduling.asks import policy_of
 from muster.scheduling.attempt import SCHEDULER_ERROR, UNSCHEDULABLE, Attempt, attempt
 from muster.scheduling.binding import bind, refuse_group, refuse_pod
 from muster.scheduling.board import name_first
@@ -28,13 +29,14 @@ from muster.scheduling.metrics import (
     POD_ATTEMPT_SECONDS,
     POD_ATTEMPTS,
 )
+from muster.scheduling.precedents import EVENTS_PER_ATTEMPT_MAX, tell_next
 from muster.scheduling.preemption import Rescued, end_promises, make_room, may_make_room, with_promises
-from muster.scheduling.queue import Entry, Refusal
+from muster.scheduling.queue import Entry
 from muster.scheduling.rejectors import widen
-from muster.scheduling.review import policy_of, priority_of
+from muster.scheduling.review import priority_of
 from muster.scheduling.search import put_aside, search
+from muster.scheduling.sleepers import Refusal
 
-EVENTS_PER_ATTEMPT_MAX = 10
 EXPLAIN_AGAIN_S = 10.0
 _RESULTS = {"": "scheduled", SCHEDULER_ERROR: "error"}  # by reason, as stock names them in its metrics
 
@@ -43,9 +45,9 @@ def run_cycle(books: Books, now_s: float) -> list[Effect]:
     """Try the first active entity; nothing happens when none is active."""
     stopwatch = books.runner.stopwatch
     # 1. pop
-    entry = books.queue.pop()
+    entry = books.queue.pop(now_s)
     if entry is None:
-        return []
+        return tell_next(books, now_s)
     started_s = stopwatch()
     cast = books.members.cast(entry.key)
     waiting = cast.waiting()
@@ -75,6 +77,7 @@ def run_cycle(books: Books, now_s: float) -> list[Effect]:
         is_rescued = rescued.found and cast.group is not None
     else:
         effects += _leave(books, entry, cast, decision, snapshot, now_s)
+    effects += tell_next(books, now_s, overdue=True)
     result = _RESULTS.get(decision.reason, "waiting_on_preemption" if is_rescued else "unschedulable")
     _measure(books, entry, waiting, result, algorithm_s, stopwatch() - started_s)
     return effects
@@ -97,7 +100,7 @@ def _leave(
     """The minimum is placed: who is left over is told why and waits on, its group's condition untouched."""
     left = cast.waiting()
     if not left:
-        books.queue.drop(entry.key)
+        books.queue.drop(entry.key, now_s)
         return []
     plain = next(iter(decision.own_texts.values()), name_first(decision.group_texts))
     said = _say(books, entry, plain, decision, snapshot, now_s)
@@ -156,6 +159,13 @@ def _refuse(
         member_count=len(left) if is_group else 1,
         error=reason == SCHEDULER_ERROR,
         error_round=entry.attempts,
+        ask=books.ask_of(entry.key, now_s),
+        own_texts={
+            index: decision.own_texts[member.key]
+            for index, member in enumerate(left)
+            if is_group and member.key in decision.own_texts
+        },
+        facts=(reason, decision.message, decision.never, *(short.text for short in decision.shortfalls)),
     )
     books.queue.refuse(entry.key, refusal, now_s)
     return effects

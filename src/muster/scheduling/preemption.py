@@ -27,6 +27,7 @@ from muster.framework.status import Status, Verdict
 from muster.placement.eviction import TRY_WORK, Eviction, Trial, Try
 from muster.placement.shapes import ShapeKey
 from muster.placement.steering import Steer
+from muster.scheduling.asks import policy_of
 from muster.scheduling.attempt import UNSCHEDULABLE, Attempt, attempt, conclude
 from muster.scheduling.binding import refuse_group
 from muster.scheduling.books import Books
@@ -46,7 +47,7 @@ from muster.scheduling.questions import find_question
 from muster.scheduling.queue import Place
 from muster.scheduling.rejectors import widen
 from muster.scheduling.rescues import WORK_PER_CYCLE
-from muster.scheduling.review import policy_of, priority_of
+from muster.scheduling.review import priority_of
 from muster.scheduling.searches import Question
 from muster.scheduling.seating import try_other_orders
 from muster.scheduling.transaction import release_torn

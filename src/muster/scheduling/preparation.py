@@ -32,7 +32,8 @@ from muster.framework.status import Status, Verdict
 from muster.scheduling.books import Books
 from muster.scheduling.members import Cast, EntityKey, Member, Stage
 from muster.scheduling.preparations import UNPREPARED_S_MAX, Preparation
-from muster.scheduling.queue import Place, Refusal
+from muster.scheduling.queue import Place
+from muster.scheduling.sleepers import Refusal
 from muster.scheduling.unready_devices import free_unready, stamped
 
 UNPREPARED = "Unprepared"

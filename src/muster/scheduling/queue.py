@@ -6,24 +6,24 @@ QueueSort plugin), *backoff* (tried again when its time comes, or at once when s
 PreEnqueue plugin holds it), *incomplete* (its group object has not been seen) or *searching* (an exact search
 for its placement is out: it is tried again with the answer, or when something helps it before).
 
-In come decisions of `scheduler.py` and cluster events; what an event could help is found by index: by the
-change that a rejecting plugin named in its hint rules.  Own changes (a member more, a lowered minCount) are
-told to the entity they are about, never searched for.  Next: `cycle.py`.
+In come decisions of `scheduler.py` and cluster events; whom an event could help `sleepers.py` knows.  Own
+changes (a member more, a lowered minCount) are told to the entity they are about, never searched for.  One
+that asks what has just been refused to others is not tried: it sleeps with them at once, and is told when
+nobody is active.  Next: `cycle.py`.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from enum import Enum
 
 from msgspec import Struct
 
-from muster.api.core import Pod
-from muster.base.heap import KeyedHeap
-from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
+from muster.base.heap import KeyedHeap, Rank
+from muster.framework.events import ClusterEvent
 from muster.framework.points import Entity
 from muster.framework.status import Status
-from muster.placement.shapes import ShapeKey
 from muster.scheduling.members import EntityKey
+from muster.scheduling.sleepers import CopiesOn, Refusal, RulesOf, Sleep, Sleepers
 
 
 class Place(Enum):
@@ -46,38 +46,6 @@ class QueueTimes(Struct, frozen=True):
     unschedulable_s_max: float = 300.0
 
 
-class Refusal(Struct, frozen=True):
-    """Why an attempt failed: by which plugins, of whom, and what its users are told.
-
-    `plain` is the message without what preemption came to; `short_of`: the facts behind it, which was found
-    at `explained_s`; `shown`: what the filters said → the same with examples.  `missing`: how many members
-    more would have to find room, where that is known exactly (members of one shape); 0 where it is not.
-    `takes_below`: pods of less priority it may drive out, so that their room counts, too (minus infinity:
-    nobody's).  `never`: not even the empty cluster has room, so that nothing but a node helps.  `error`: a
-    contradiction or a refused call rather than lack of room.  Errors of one round (the number of the attempt
-    that led to them) count once, however many members they hit.  `slowness` times the usual wait is waited
-    where the cause is not one that passes by itself.
-    """
-
-    rejectors: frozenset[str]
-    rejected: Rejected
-    reason: str
-    message: str
-    plain: str = ""
-    short_of: tuple[object, ...] = ()
-    explained_s: float = 0.0
-    shown: Mapping[str, str] = {}
-    member_count: int = 1
-    missing: int = 0
-    takes_below: float = -math.inf
-    shape: ShapeKey = b""
-    never: bool = False
-    error: bool = False
-    error_round: int = 0
-    retry_after_s: float = 0.0
-    slowness: float = 1.0
-
-
 class Entry:
     """One pending entity.  `queued_s` is when it first could have been tried and survives every attempt."""
 
@@ -87,17 +55,18 @@ class Entry:
         "error_round",
         "errors",
         "failures",
-        "gained",
         "gate",
         "goes_first",
         "key",
+        "number",
         "place",
         "priority",
         "queued_s",
         "refusal",
         "sequence",
         "since_s",
-        "waits_for",
+        "sleep",
+        "woken_from",
     )
 
     def __init__(self, key: EntityKey, place: Place, now_s: float) -> None:
@@ -115,19 +84,9 @@ class Entry:
         self.error_round = 0
         self.gate: Status | None = None
         self.refusal: Refusal | None = None
-        self.gained: dict[str, int] = {}  # node name → copies that fit there, for nodes that changed since
-        self.waits_for: dict[Change, tuple[HintRule, ...]] = {}
-
-
-_NODE_CHANGES = (
-    Change.NODE_ADDED,
-    Change.NODE_ALLOCATABLE_GREW,
-    Change.NODE_LABELS_CHANGED,
-    Change.NODE_TAINTS_CHANGED,
-)
-RulesOf = Callable[[str], tuple[HintRule, ...]]
-_Copies = dict[tuple[ShapeKey, float], int]  # on the node of an event: of each shape, without the weaker
-CopiesOn = Callable[[Pod, str, float], int]  # of this pod on this node, when those below that priority go
+        self.sleep: Sleep | None = None
+        self.number = 0  # of the refusal that it fell asleep on
+        self.woken_from: Sleep | None = None  # where its next try decides for others, too
 
 
 class Queue:
@@ -139,19 +98,20 @@ class Queue:
         sort_key: Callable[[Entity], tuple[float, ...]],
         rules_of: RulesOf,
         copies_on: CopiesOn,
+        ask_of: Callable[[EntityKey, float], Hashable] = lambda key, now_s: None,
         times: QueueTimes | None = None,
     ) -> None:
         self.times = times or QueueTimes()
         self._sort_key = sort_key
-        self._rules_of = rules_of
-        self._copies_on = copies_on
+        self._ask_of = ask_of
+        self._sleepers = Sleepers(rules_of=rules_of, copies_on=copies_on)
         self._entries: dict[EntityKey, Entry] = {}
         self._past: dict[
             EntityKey, Entry
         ] = {}  # nothing pending now, but their turn and errors are remembered
         self._active: KeyedHeap[EntityKey] = KeyedHeap()
         self._due: KeyedHeap[EntityKey] = KeyedHeap()
-        self._waiting_for: dict[Change, dict[EntityKey, Entry]] = {}
+        self._untold: dict[EntityKey, float] = {}  # refused with others and not told yet, since when
         self._sequence = 0
         self.incoming: dict[tuple[str, str, str], int] = {}  # (place, event, kind) → how many came
 
@@ -171,6 +131,10 @@ class Queue:
     def has_active(self) -> bool:
         """Whether something may be tried now."""
         return len(self._active) > 0
+
+    def untold_since_s(self) -> float | None:
+        """Since when the first of those who were refused with others waits to be told; None: all are told."""
+        return next(iter(self._untold.values()), None)
 
     def next_due_s(self) -> float | None:
         """When the next entity leaves backoff or is flushed."""
@@ -201,29 +165,66 @@ class Queue:
             self._sequence += 1
             entry.sequence = self._sequence
             entry.queued_s = now_s if queued_s is None else queued_s
-        self._active.put(key, (not entry.goes_first, *self._sort_key(self._entity_of(entry))))
+        self._active.put(key, self._rank_of(entry))
 
     def gate(self, key: EntityKey, status: Status, now_s: float) -> None:
         """Hold the entity until it is activated: PreEnqueue says `status`."""
         self._take(key, Place.GATED, now_s, "PreEnqueue").gate = status
+        self._settle(self._entries[key], now_s)
 
     def set_incomplete(self, key: EntityKey, now_s: float) -> None:
         """Hold members whose group object has not been seen."""
-        self._take(key, Place.INCOMPLETE, now_s, "PodAdd")
+        self._settle(self._take(key, Place.INCOMPLETE, now_s, "PodAdd"), now_s)
 
-    def pop(self) -> Entry | None:
-        """Take the first active entity out, to be tried; whoever pops it refuses or drops it."""
-        key = self._active.pop()
+    def pop(self, now_s: float) -> Entry | None:
+        """Take the first active entity out, to be tried; whoever pops it refuses or drops it.
+
+        Those before it that ask what has just been refused to others are refused with them.
+        """
+        while (key := self._active.pop()) is not None:
+            entry = self._entries[key]
+            entry.attempts += 1
+            known = None
+            if self._sleepers.knows_asks and not entry.goes_first:
+                known = self._sleepers.find(self._ask_of(key, now_s), now_s)
+            if known is None:
+                return entry
+            self._follow(entry, known, now_s)
+        return None
+
+    def take_untold(self) -> Entry | None:
+        """The first of those who were refused with others, to be told now."""
+        key = next(iter(self._untold), None)
         if key is None:
             return None
-        entry = self._entries[key]
-        entry.attempts += 1
-        return entry
+        del self._untold[key]
+        return self._entries[key]
 
     def refuse(self, key: EntityKey, refusal: Refusal, now_s: float) -> None:
         """Put an entity back whose attempt failed: backoff while that still grows, then unschedulable."""
         entry = self._take(key, Place.BACKOFF, now_s, "")
         entry.since_s = now_s
+        entry.refusal = refusal
+        self._rest(entry, refusal, now_s)
+        self._count(entry.place, "ScheduleAttemptFailure", key)
+        self._sleep(entry, self._sleepers.begin(refusal, now_s))
+        self._settle(entry, now_s)
+
+    def _follow(self, entry: Entry, known: Sleep, now_s: float) -> None:
+        """Refuse an entity with those who asked the same; where that is no news, in the words it knows."""
+        key, refusal = entry.key, known.refusal
+        self._take(key, Place.BACKOFF, now_s, "")
+        entry.since_s = now_s
+        if entry.refusal is None or entry.refusal.error or entry.refusal.facts != refusal.facts:
+            entry.refusal = refusal
+        self._rest(entry, refusal, now_s)
+        self._count(entry.place, "ScheduleAttemptFailure", key)
+        self._sleep(entry, known)
+        self._settle(entry, now_s)
+        self._untold[key] = now_s
+
+    def _rest(self, entry: Entry, refusal: Refusal, now_s: float) -> None:
+        """How long it waits now if nothing helps it, and where."""
         if refusal.error:
             if not refusal.error_round or refusal.error_round != entry.error_round:
                 entry.errors += 1
@@ -234,29 +235,24 @@ class Queue:
             entry.errors = 0
             entry.failures += 1
             wait_s, capped = self._backoff_s(entry.failures, refusal.member_count)
-        rests = (capped or refusal.never) and not refusal.error
-        entry.refusal = refusal
-        entry.gained = {}
-        if rests:
+        if (capped or refusal.never) and not refusal.error:
             entry.place = Place.UNSCHEDULABLE
             every_s = self.times.flush_every_s
             entry.due_s = math.ceil((now_s + self.times.unschedulable_s_max) / every_s) * every_s
         else:
+            entry.place = Place.BACKOFF
             entry.due_s = math.ceil(now_s + max(wait_s, refusal.retry_after_s))
-        self._count(entry.place, "ScheduleAttemptFailure", key)
         self._due.put(entry.key, (entry.due_s, -entry.priority, entry.sequence))
-        self._index(entry)
 
     def search(self, key: EntityKey, refusal: Refusal, *, until_s: float, now_s: float) -> None:
         """Put an entity aside while a placement is searched for it; at `until_s` it is tried regardless."""
         entry = self._take(key, Place.SEARCHING, now_s, "Search")
         entry.refusal = refusal
-        entry.gained = {}
         entry.due_s = until_s
         self._due.put(entry.key, (entry.due_s, -entry.priority, entry.sequence))
-        self._index(entry)
+        self._sleep(entry, self._sleepers.begin(refusal, now_s))
 
-    def drop(self, key: EntityKey) -> None:
+    def drop(self, key: EntityKey, now_s: float) -> None:
         """The entity has nothing to place for now; its turn and its errors stay known."""
         entry = self._entries.pop(key, None)
         if entry is not None:
@@ -265,10 +261,11 @@ class Queue:
             entry.failures = 0
             entry.refusal = None
             self._past[key] = entry
+            self._settle(entry, now_s)
 
-    def forget(self, key: EntityKey) -> None:
+    def forget(self, key: EntityKey, now_s: float) -> None:
         """The entity no longer exists; one of the same name starts anew."""
-        self.drop(key)
+        self.drop(key, now_s)
         self._past.pop(key, None)
 
     def clear_errors(self, key: EntityKey, attempt: int) -> None:
@@ -278,36 +275,52 @@ class Queue:
             entry.errors = 0
 
     def tick(self, now_s: float) -> list[EntityKey]:
-        """Activate every entity whose backoff is over or whose rest was too long; who that was."""
+        """Activate every entity whose backoff is over or whose rest was too long; who that was.
+
+        Of those who sleep on one refusal one is tried, and the others with it: they rest on.
+        """
         woken = []
         while (first := self._due.peek()) is not None and first[1][0] <= now_s:
-            woken.append(first[0])
             entry = self._entries[first[0]]
+            sleep = entry.sleep
+            if sleep is not None and (sleep.woken is not None or sleep.number > entry.number):
+                entry.number = sleep.number
+                self._rest(entry, sleep.refusal, now_s)
+                continue
+            woken.append(entry.key)
             event = "BackoffComplete" if entry.place is Place.BACKOFF else "UnschedulableTimeout"
+            if sleep is not None:
+                self._sleepers.doubt(sleep, entry.key)
             self._wake(entry, now_s, event)
         return woken
 
     def tell(self, event: ClusterEvent, now_s: float) -> list[EntityKey]:
         """Activate every refused entity that the event can help, at once; who that was.
 
-        Only entities rejected by a plugin that names this change are asked, each once.  One that is `missing`
-        several places waits until the nodes that changed could give so many.
+        Only refusals by a plugin that names this change are asked about, each once, and the first of those
+        who sleep on it is woken.  One that is `missing` several places waits until the nodes that changed
+        could give so many.
         """
-        copies: _Copies = {}
-        woken = [
-            entry
-            for entry in self._waiting_for.get(event.change, {}).values()
-            if entry.refusal is not None
-            and can_help(entry.waits_for[event.change], entry.refusal.rejected, event)
-            and self._gives_enough(entry, entry.refusal, event, copies)
-        ]
-        for entry in woken:
-            self._wake(entry, now_s, event.change.name)
-        return [entry.key for entry in woken]
+        woken = self._sleepers.tell(event)
+        for key in woken:
+            self._wake(self._entries[key], now_s, event.change.name)
+        return woken
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────────
 
+    def _sleep(self, entry: Entry, sleep: Sleep) -> None:
+        entry.sleep, entry.number = sleep, sleep.number
+        self._sleepers.put(sleep, entry.key, self._rank_of(entry))
+
+    def _settle(self, entry: Entry, now_s: float) -> None:
+        """What became of one that was woken is known: the next who asks the same may have its turn."""
+        sleep, entry.woken_from = entry.woken_from, None
+        key = self._sleepers.settle(sleep, entry.key) if sleep is not None else None
+        if key is not None:
+            self._wake(self._entries[key], now_s, "AlikeSettled")
+
     def _wake(self, entry: Entry, now_s: float, event: str) -> None:
+        entry.woken_from = entry.sleep
         self.activate(entry.key, priority=entry.priority, queued_s=None, now_s=now_s, event=event)
 
     def _take(self, key: EntityKey, place: Place, now_s: float, event: str) -> Entry:
@@ -334,41 +347,12 @@ class Queue:
 
     def _leave(self, entry: Entry) -> None:
         self._due.remove(entry.key)
+        self._untold.pop(entry.key, None)
         entry.due_s = None
         entry.gate = None
-        for change in entry.waits_for:
-            self._waiting_for[change].pop(entry.key, None)
-        entry.waits_for = {}
-
-    def _gives_enough(self, entry: Entry, refusal: Refusal, event: ClusterEvent, copies: _Copies) -> bool:
-        """Whether the nodes that changed since the refusal could take as many members as are missing.
-
-        An upper bound, so that no change that helps is slept through: what fits on those nodes now, whether
-        it fitted before or not, were those gone who may be driven out.
-        """
-        if refusal.missing == 0 or Change.POD_ASSIGNED in entry.waits_for:
-            return True  # whom a pod elsewhere can help, a change of one node may help on every node
-        if event.node is None:
-            return False
-        name = event.node.metadata.name
-        asked = (refusal.shape, math.inf if refusal.never else refusal.takes_below)
-        if asked not in copies:
-            copies[asked] = self._copies_on(refusal.rejected.pods[0], name, asked[1])
-        entry.gained[name] = copies[asked]
-        return sum(entry.gained.values()) >= refusal.missing
-
-    def _index(self, entry: Entry) -> None:
-        if entry.refusal is None:
-            return
-        rules: dict[Change, list[HintRule]] = {}
-        for plugin in sorted(entry.refusal.rejectors):
-            for rule in self._rules_of(plugin):
-                rules.setdefault(rule.change, []).append(rule)
-        if entry.refusal.never:
-            rules = {change: found for change, found in rules.items() if change in _NODE_CHANGES}
-        entry.waits_for = {change: tuple(found) for change, found in rules.items()}
-        for change in entry.waits_for:
-            self._waiting_for.setdefault(change, {})[entry.key] = entry
+        sleep, entry.sleep = entry.sleep, None
+        if sleep is not None:
+            self._sleepers.leave(sleep, entry.key)
 
     def _backoff_s(self, count: int, member_count: int) -> tuple[float, bool]:
         """How long after this many failures, and whether the cap is reached (10 s × √members for a group)."""
@@ -376,13 +360,8 @@ class Queue:
         wait_s = self.times.backoff_s_initial * 2.0 ** min(count - 1, 30)
         return min(wait_s, cap_s), wait_s >= cap_s
 
-    @staticmethod
-    def _entity_of(entry: Entry) -> Entity:
-        return Entity(
+    def _rank_of(self, entry: Entry) -> Rank:
+        entity = Entity(
             name=str(entry.key), priority=entry.priority, queued_s=entry.queued_s, sequence=entry.sequence
         )
-
-
-def can_help(rules: Iterable[HintRule], rejected: Rejected, event: ClusterEvent) -> bool:
-    """Whether one of the rules says that this event may end the rejection."""
-    return any(rule.helps is None or rule.helps(rejected, event) is Hint.QUEUE for rule in rules)
+        return (not entry.goes_first, *self._sort_key(entity))

@@ -4,8 +4,6 @@ In come the entities touched since the last cycle; the queue is brought up to da
 is said. Next: `queue.py`.
 """
 
-from collections.abc import Sequence
-
 from muster.api.times import parse_seconds
 from muster.base.errors import PluginError
 from muster.framework.events import Change, Rejected
@@ -14,8 +12,9 @@ from muster.framework.ports import Effect
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import WAITING
 from muster.scheduling.contradictions import find_fault
-from muster.scheduling.members import Cast, EntityKey, Member, Stage
-from muster.scheduling.queue import Place, Refusal
+from muster.scheduling.members import Cast, EntityKey, Stage
+from muster.scheduling.queue import Place
+from muster.scheduling.sleepers import Refusal
 from muster.scheduling.transaction import find_hold, is_short, tend_gangs
 from muster.scheduling.waiting import say_scheduled
 
@@ -28,7 +27,7 @@ def review_touched(books: Books, now_s: float, *, restored: bool = False) -> lis
     `restored`: everything was just listed, so that who could have been tried first is told by the objects'
     times.
     """
-    touched = _roots(books)
+    touched = _roots(books, now_s)
     order = sorted(touched, key=lambda entity: _completed(books.members.cast(entity), by_time=restored))
     effects: list[Effect] = []
     for entity in order:
@@ -39,14 +38,14 @@ def review_touched(books: Books, now_s: float, *, restored: bool = False) -> lis
     return effects
 
 
-def _roots(books: Books) -> dict[EntityKey, Change | None]:
+def _roots(books: Books, now_s: float) -> dict[EntityKey, Change | None]:
     """What was touched, by the root it belongs to now; who is no root has no place in the queue."""
     touched, books.touched = books.touched, {}
     roots: dict[EntityKey, Change | None] = {}
     for entity, wake in touched.items():
         root = books.members.root_of(entity)
         if root != entity:
-            books.queue.forget(entity)
+            books.queue.forget(entity, now_s)
             books.speech.forget(entity)
         roots[root] = wake or roots.get(root)
     return roots
@@ -57,14 +56,14 @@ def _review(
 ) -> list[Effect]:
     cast = books.members.cast(entity)
     if cast.is_empty:
-        books.queue.forget(entity)
+        books.queue.forget(entity, now_s)
         books.speech.forget(entity)
         books.gangs.lose(entity)
         return []
     effects = [effect for leaf in cast.leaves() for effect in say_scheduled(books, leaf, now_s)]
     effects += tend_gangs(books, entity, cast, now_s)
     if not cast.count(Stage.WAITING):
-        books.queue.drop(entity)
+        books.queue.drop(entity, now_s)
     elif entity.kind != "pod" and cast.group is None:
         books.queue.set_incomplete(entity, now_s)
     else:
@@ -131,14 +130,6 @@ def priority_of(cast: Cast) -> int:
     if cast.group is not None:
         return cast.group.priority
     return next((member.pod.spec.priority or 0 for member in cast.of(Stage.WAITING)), 0)
-
-
-def policy_of(cast: Cast, waiting: Sequence[Member]) -> str:
-    """Whether it may drive out the weaker: the group's own policy, if any, else Never if any member's is."""
-    if cast.group is not None and cast.group.preemption_policy:
-        return cast.group.preemption_policy
-    policies = {member.pod.spec.preemption_policy for member in waiting}
-    return "Never" if "Never" in policies else "PreemptLowerPriority"
 
 
 def _refuse_by_error(books: Books, entity: EntityKey, cast: Cast, error: PluginError, now_s: float) -> None:

@@ -276,7 +276,7 @@ class Scheduler:
         if not group.is_composite:
             books.conditions.see_group(group, now_s)
         if known is None or known.uid != group.uid:
-            books.queue.forget(entity)
+            books.queue.forget(entity, now_s)
             books.gangs.lose(entity)
             books.touch(entity, Change.GROUP_ADDED)
             return []
@@ -298,15 +298,15 @@ class Scheduler:
         self._books.touch(entity, wake)
 
     def _group_gone(self, event: GroupGone, now_s: float) -> list[Effect]:
-        if self._lose_group(group_entity(event.key), event.uid):
+        if self._lose_group(group_entity(event.key), event.uid, now_s):
             self._books.conditions.lose_group(event.key)
         return []
 
     def _composite_gone(self, event: CompositeGone, now_s: float) -> list[Effect]:
-        self._lose_group(composite_entity(event.key), event.uid)
+        self._lose_group(composite_entity(event.key), event.uid, now_s)
         return []
 
-    def _lose_group(self, entity: EntityKey, uid: str) -> bool:
+    def _lose_group(self, entity: EntityKey, uid: str, now_s: float) -> bool:
         """The object is gone; what is left of its tree is looked at again.  False if it was not known."""
         books = self._books
         known = books.members.cast(entity).group
@@ -314,7 +314,7 @@ class Scheduler:
             return False
         root = books.members.root_of(entity)
         books.members.lose_group(entity)
-        books.queue.forget(entity)
+        books.queue.forget(entity, now_s)
         books.speech.forget(entity)
         books.gangs.lose(entity)
         books.touch(root, Change.GROUP_CHANGED if root != entity else None)
@@ -408,7 +408,12 @@ class Scheduler:
         books = self._books
         if not books.synced:
             return []
-        due_now = (books.touched, books.queue.has_active, books.preparations.touched, books.rescues)
+        due_now = (
+            books.touched,
+            books.queue.has_active or books.queue.untold_since_s() is not None,
+            books.preparations.touched,
+            books.rescues,
+        )
         if any(due_now):
             due_s: float | None = now_s
         else:

@@ -21,10 +21,11 @@ from muster.scheduling.board import Outcome
 from muster.scheduling.books import Books
 from muster.scheduling.members import Cast, EntityKey
 from muster.scheduling.questions import find_question
-from muster.scheduling.queue import Entry, Place, Refusal
+from muster.scheduling.queue import Entry, Place
 from muster.scheduling.rejectors import widen
 from muster.scheduling.searches import WAIT_S_MAX, Known, Question, Searches
 from muster.scheduling.seating import seat, try_other_orders
+from muster.scheduling.sleepers import Refusal
 
 TIME_MS_FIRST, TIME_MS_MAX = 250, 4000
 TRIES_MAX = 5
@@ -130,5 +131,7 @@ def put_aside(books: Books, entry: Entry, cast: Cast, decision: Attempt, now_s: 
     before = entry.refusal or Refusal(
         rejectors=frozenset(), rejected=rejected, reason=UNSCHEDULABLE, message=""
     )
-    refusal = replace(before, rejectors=decision.rejectors, rejected=rejected, missing=0, error=False)
+    refusal = replace(
+        before, rejectors=decision.rejectors, rejected=rejected, missing=0, error=False, ask=None
+    )
     books.queue.search(entry.key, refusal, until_s=now_s + WAIT_S_MAX, now_s=now_s)

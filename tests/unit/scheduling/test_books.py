@@ -6,7 +6,8 @@ from muster.framework.groups import ObjectKey
 from muster.framework.runner import Runner, Weighted
 from muster.scheduling.books import Books
 from muster.scheduling.members import EntityKey
-from muster.scheduling.queue import QueueTimes, Refusal
+from muster.scheduling.queue import QueueTimes
+from muster.scheduling.sleepers import Refusal
 from muster.testing.builders import make_node, make_pod
 
 P = EntityKey("pod", ObjectKey("default", "p"))

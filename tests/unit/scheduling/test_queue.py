@@ -14,7 +14,8 @@ from muster.framework.groups import ObjectKey
 from muster.framework.status import Status
 from muster.plugins.priority_sort import PrioritySort
 from muster.scheduling.members import EntityKey
-from muster.scheduling.queue import Place, Queue, QueueTimes, Refusal
+from muster.scheduling.queue import Place, Queue, QueueTimes
+from muster.scheduling.sleepers import Refusal
 from muster.testing.builders import make_node, make_pod
 
 RULES = {
@@ -46,7 +47,7 @@ def activate(queue: Queue, name: str, *, priority: int = 0, now_s: float = 0.0) 
 
 
 def pop(queue: Queue) -> str:
-    entry = queue.pop()
+    entry = queue.pop(0.0)
     assert entry is not None
     return entry.key.key.name
 
@@ -71,7 +72,7 @@ def test_an_entity_keeps_its_turn_over_attempts_and_absence() -> None:
     queue = make_queue()
     activate(queue, "old", now_s=1.0)
     pop(queue)
-    queue.drop(entity("old"))
+    queue.drop(entity("old"), 0.0)
     activate(queue, "young", now_s=2.0)
     activate(queue, "old", now_s=3.0)
     assert pop(queue) == "old"
@@ -80,7 +81,7 @@ def test_an_entity_keeps_its_turn_over_attempts_and_absence() -> None:
 def test_one_that_was_forgotten_starts_anew() -> None:
     queue = make_queue()
     activate(queue, "old", now_s=1.0)
-    queue.forget(entity("old"))
+    queue.forget(entity("old"), 0.0)
     activate(queue, "young", now_s=2.0)
     activate(queue, "old", now_s=3.0)
     assert pop(queue) == "young"
@@ -246,7 +247,7 @@ def test_a_gate_takes_an_entity_out_of_the_active_queue() -> None:
     activate(queue, "g")
     queue.gate(entity("g"), Status.unresolvable("waits"), 1.0)
     assert not queue.has_active
-    assert queue.pop() is None
+    assert queue.pop(0.0) is None
 
 
 def test_what_came_into_a_place_is_counted_by_cause() -> None:
@@ -290,13 +291,13 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(name=names, forget=st.booleans())
     def drop(self, name: str, *, forget: bool) -> None:
-        (self.queue.forget if forget else self.queue.drop)(entity(name))
+        (self.queue.forget if forget else self.queue.drop)(entity(name), self.now_s)
         self.places.pop(name, None)
 
     @precondition(lambda self: self.queue.has_active)
     @rule(plugins=st.sets(st.sampled_from(["Room", "Picky", "Other"])), error=st.booleans())
     def attempt_and_refuse(self, plugins: set[str], *, error: bool) -> None:
-        entry = self.queue.pop()
+        entry = self.queue.pop(self.now_s)
         assert entry is not None
         name = entry.key.key.name
         assert self.places[name] is Place.ACTIVE
