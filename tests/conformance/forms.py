@@ -5,11 +5,13 @@
 """
 
 import argparse
+import fcntl
 import os
 import shlex
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from tests.conformance.case import CASE_FILES
@@ -17,6 +19,8 @@ from tests.conformance.scheduler_control import ProcessControl
 
 NAME = "muster"
 MUSTER = [sys.executable, "-c", "from muster.cli.main import main; main()"]
+
+FIRST_PORT, BLOCK_PORTS, BLOCKS = 20_000, 20, 600
 
 # One case of each kind, for every commit: the whole suite takes half an hour of real time.
 SMOKE = (
@@ -36,11 +40,32 @@ def parser_of(description: str) -> argparse.ArgumentParser:
 
 
 def find_free_port(offsets: tuple[int, ...] = (0,)) -> int:
-    """A port of 127.0.0.1 that is free with those at these distances; none that a client would be given."""
-    for port in range(20_000 + os.getpid() % 5_000, 32_000, 20):
+    """A port of 127.0.0.1 that is free with those at these distances (below 20).
+
+    Nobody else who asks here gets it while this process lives, and it is none that a client would be given.
+    """
+    for block in range(BLOCKS):
+        port = FIRST_PORT + ((os.getpid() + block) % BLOCKS) * BLOCK_PORTS
+        lock = _lock(port)
+        if lock is None:
+            continue
         if all(_is_free(port + offset) for offset in offsets):
-            return port
-    raise RuntimeError("no free ports between 20000 and 32000")
+            return port  # the lock stays: it goes with this process
+        os.close(lock)
+    raise RuntimeError(f"no free ports from {FIRST_PORT} on")
+
+
+def _lock(port: int) -> int | None:
+    """The file descriptor that keeps this block of ports from other starters; None if one of them has it."""
+    folder = Path(tempfile.gettempdir()) / f"muster-ports-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    lock = os.open(folder / str(port), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    return lock
 
 
 def _is_free(port: int) -> bool:

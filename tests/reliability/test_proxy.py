@@ -1,6 +1,7 @@
 """The proxy does to a request what its rule says, and the server sees what it should."""
 
 import asyncio
+import contextlib
 import ssl
 from collections.abc import AsyncIterator
 
@@ -160,9 +161,9 @@ async def test_a_cut_breaks_everything_off_until_it_is_restored(place: Place) ->
 
 
 async def test_the_proxy_ends_while_a_watch_is_still_open(place: Place) -> None:
-    async with aiohttp.ClientSession() as client:
+    async with aiohttp.ClientSession() as client, contextlib.AsyncExitStack() as watch:
         async with asyncio.timeout(10.0), FaultProxy(place.proxy.address) as second:
-            answer = await client.get(second.address + "/pods?watch=1")
+            answer = await watch.enter_async_context(client.get(second.address + "/pods?watch=1"))
             assert await answer.content.readline() == b"first\n"
         with pytest.raises(aiohttp.ClientError):
             await answer.content.readline()
