@@ -228,7 +228,8 @@ class Executor:
                 Call("GET", path_of(_PODS, *effect.key), "", {}), repeat_unanswered=True
             )
             pod = msgspec.json.decode(answer, type=Pod)
-        except (ApiError, msgspec.DecodeError, RecursionError):
+        except (ApiError, msgspec.DecodeError, RecursionError) as error:
+            log.warning("whether %s was bound all the same could not be seen: %s", effect.key, error)
             return False
         return pod.metadata.uid == effect.uid and pod.spec.node_name == effect.node_name
 

@@ -43,6 +43,7 @@ class LeaderElector:
         self._renewed_boot_s = -math.inf
         self.name = name
         self.namespace = namespace
+        self.refusal = ""  # what the API says if it does not let us read or write the lease
         self._client = client
         self._now_s = now_s
         self._rng = rng
@@ -141,8 +142,9 @@ class LeaderElector:
 
     async def _try_and_tell(self) -> bool:
         try:
-            return await self._try_once()
+            has_won = await self._try_once()
         except ApiError as error:
+            self.refusal = str(error) if error.code in (401, 403) else ""
             log.log(
                 logging.INFO if isinstance(error, Conflict) else logging.WARNING,
                 "lease %s/%s: %s",
@@ -151,6 +153,8 @@ class LeaderElector:
                 error,
             )
             return False
+        self.refusal = ""
+        return has_won
 
     async def _try_once(self) -> bool:
         now_s, boot_s = self._now_s(), self._boot_s()

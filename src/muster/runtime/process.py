@@ -215,7 +215,9 @@ class SchedulerProcess:
         self._electors = [self._elector_of(name) for name in lease_names(settings)]
         self._page = MetricsPage(scheduler.metrics, counters=self._counters, gauges=self._gauges)
         self._health = HealthServer(
-            self._page.text, alive={"leaderElection": self._check_leader}, ready={"sync": self._check_sync}
+            self._page.text,
+            alive={"leaderElection": self._check_leader},
+            ready={"sync": self._check_sync, "lease": self._check_rights},
         )
         self._stopping = asyncio.Event()
         self._leads = False
@@ -417,6 +419,9 @@ class SchedulerProcess:
             if elector.leads and self._now_s() - elector.renewed_s > STALE_LEADER_S
         ]
         return f"lease not renewed: {', '.join(late)}" if late else ""
+
+    def _check_rights(self) -> str:
+        return "; ".join(elector.refusal for elector in self._electors if elector.refusal)
 
     def _check_sync(self) -> str:
         missing = [watch.kind.name for watch in self._watches if not watch.synced]

@@ -9,9 +9,18 @@ from functools import partial
 import numpy as np
 import pytest
 
+from muster.apiserver.exchange import Request, Response
+from muster.assembly.embedded import Server
 from muster.controllers.device_driver import DEVICES
 from muster.framework.ports import Effect, Event, WriteClaim
-from muster.sim.client import group_manifest, job_manifest, node_manifest, pod_manifest, pod_spec
+from muster.sim.client import (
+    group_manifest,
+    job_manifest,
+    node_manifest,
+    pod_manifest,
+    pod_spec,
+    priority_class_manifest,
+)
 from muster.sim.faults import NO_FAULTS, Faults, Observer
 from muster.sim.loop import Simulation
 from muster.sim.view import has_ended, is_placed, is_waiting, min_count_of, node_of, takes_pods
@@ -96,6 +105,47 @@ def test_pods_that_a_node_refuses_are_replaced_ever_more_slowly_b031() -> None:
     simulation.run_until(START_S + 600)
     assert 3 <= len(made) <= 20
     assert sum(is_placed(pod) for pod in world.view().pods.values()) >= 1
+
+
+class OneRefusal:
+    """The API server as everybody reaches it; the first deletion that a scheduler asks for fails."""
+
+    def __init__(self, inner: Server) -> None:
+        self.inner, self.store, self.catalog = inner, inner.store, inner.catalog
+        self.refused: list[str] = []
+        self.pods_made = 0
+
+    def handle(self, request: Request, now_s: float) -> Response:
+        if request.method == "DELETE" and request.user == "system:kube-scheduler" and not self.refused:
+            self.refused.append(request.path.rpartition("/")[2])
+            return Response(500, {"kind": "Status", "code": 500, "reason": "InternalError"})
+        response = self.inner.handle(request, now_s)
+        self.pods_made += (
+            request.method == "POST" and request.path.endswith("/pods") and response.status == 201
+        )
+        return response
+
+
+def test_an_eviction_that_fails_once_ends_and_nobody_makes_pods_in_a_loop_b131() -> None:
+    world, simulation = make_world()
+    door = world.cluster.server = OneRefusal(world.cluster.server)
+    world.client.create("node", node_manifest("n1", ROOM | {"cpu": "4"}))
+    template = pod_spec({"cpu": "1"}, scheduler="muster")
+    world.client.create("job", job_manifest("low", template, parallelism=4, completions=4, gang=True))
+    simulation.run_until(START_S + 60)
+    evicted = {name for name, pod in world.view().pods.items() if is_placed(pod)}
+    assert len(evicted) == 4
+    world.client.create("priorityclass", priority_class_manifest("high", 1000))
+    world.client.create("group", group_manifest("high", 4, priority_class="high"))
+    for member in range(4):
+        spec = pod_spec({"cpu": "1"}, scheduler="muster", group="high", priority_class="high")
+        world.client.create("pod", pod_manifest(f"high-{member}", spec))
+    simulation.run_until(START_S + 3600)
+    pods = world.view().pods
+    assert door.refused[0] in evicted
+    assert not evicted & set(pods)
+    assert {name for name, pod in pods.items() if is_placed(pod)} == {f"high-{n}" for n in range(4)}
+    assert door.pods_made <= 4 + 4 + 3 * 4
 
 
 class ClaimWrites:

@@ -15,7 +15,7 @@ from muster.api.core import Node
 from muster.base.errors import ApiError, Expired, Unavailable
 from muster.framework.ports import Event, NodeGone, NodeSeen
 from muster.runtime.client import Answer
-from muster.runtime.watch import FAILURES_BEFORE_RELIST, UNSERVED_S, ListWatch, WatchedKind
+from muster.runtime.watch import BACKOFF_S_MAX, FAILURES_BEFORE_RELIST, UNSERVED_S, ListWatch, WatchedKind
 
 NODES: WatchedKind[Node] = WatchedKind(
     "nodes", "/api/v1/nodes", Node, NodeSeen, lambda key, uid: NodeGone(key.name)
@@ -231,6 +231,17 @@ async def test_a_place_that_cannot_be_resumed_is_given_up_in_the_end() -> None:
     bench = Bench([page(9, node("a", 1)), page(30)], broken)
     assert await bench.run() == ["+a@1", "synced", "-a"]
     assert bench.went_back == []
+
+
+async def test_an_api_that_is_switched_off_for_a_while_is_asked_ever_more_seldom_and_then_read_b138() -> None:
+    off = ApiError("the server could not find the requested resource", code=404)
+    lists: list[bytes | ApiError] = [page(9, node("a", 1)), *[off] * 6, page(30, node("a", 1), node("b", 20))]
+    bench = Bench(lists, [off] * FAILURES_BEFORE_RELIST)
+    assert await bench.run() == ["+a@1", "synced", "+b@20"]
+    pauses = bench.clock.pauses
+    assert len(pauses) == FAILURES_BEFORE_RELIST + 6
+    assert pauses[:5] == sorted(pauses[:5])
+    assert min(pauses[-3:]) >= BACKOFF_S_MAX / 2
 
 
 async def test_a_restored_backup_is_noticed_and_nothing_of_it_is_told() -> None:
