@@ -6,6 +6,7 @@ refused by name.  Next: `dialects/native.py` makes groups of them.
 
 from msgspec import Struct
 
+from muster.api.core import PodClaim
 from muster.api.meta import Condition, Int32, ObjectMeta
 
 
@@ -45,7 +46,7 @@ class PodGroupSpec(Struct, frozen=True, rename="camel"):
     workload_ref: WorkloadReference | None = None
     scheduling_policy: PodGroupSchedulingPolicy = PodGroupSchedulingPolicy()
     scheduling_constraints: SchedulingConstraints | None = None
-    resource_claims: list[object] | None = None
+    resource_claims: list[PodClaim] | None = None
     disruption_mode: DisruptionMode | None = None
     priority_class_name: str | None = None
     priority: Int32 | None = None

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 
 from muster.apiserver.exchange import Request
-from muster.apiserver.server import ApiServer
+from muster.apiserver.server import DEFAULT_GATES, ApiServer
 from muster.assembly.config import Config
 from muster.assembly.embedded import EmbeddedCluster, build_controllers
 from muster.assembly.profiles import build
@@ -20,6 +20,8 @@ from muster.base.errors import ConfigError
 class ClusterPlan(Struct, frozen=True):
     """Which parts the cluster has; `nodes_source` names where the nodes came from, for messages.
 
+    `gates` are the feature gates that are on.
+
     Without a `scheduler` nobody places pods; without kubelets nodes exist but nothing runs on them.
     """
 
@@ -27,6 +29,7 @@ class ClusterPlan(Struct, frozen=True):
     nodes_source: str = "--nodes"
     kubelets: bool = True
     scheduler: Config | None = Config()
+    gates: frozenset[str] = DEFAULT_GATES
 
 
 def build_cluster(plan: ClusterPlan, rng: np.random.Generator, now_s: float) -> EmbeddedCluster:
@@ -36,7 +39,7 @@ def build_cluster(plan: ClusterPlan, rng: np.random.Generator, now_s: float) -> 
     """
     schedulers = [] if plan.scheduler is None else [build(plan.scheduler)]
     cluster = EmbeddedCluster(
-        ApiServer(rng, now_s=now_s),
+        ApiServer(rng, gates=plan.gates, now_s=now_s),
         controllers=build_controllers(kubelets=plan.kubelets),
         schedulers=schedulers,
     )

@@ -54,6 +54,9 @@ def up(
             metavar="NAME", help="Whose pods to schedule; repeatable.  [default: muster, default-scheduler]"
         ),
     ] = None,
+    feature_gates: Annotated[
+        str, typer.Option(metavar="NAME=BOOL,...", help="Kubernetes feature gates to switch on or off.")
+    ] = "",
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Plugins and times of the scheduler.")
     ] = None,
@@ -61,23 +64,40 @@ def up(
     """Start a Kubernetes 1.37 cluster with Muster in this process."""
     names = check_names(scheduler_name) if scheduler_name else None
     manifests = read_nodes(nodes, node_shape)
+    gates = read_gates(feature_gates)
     check_kubeconfig_path(kubeconfig_out)
     from muster.assembly.cluster_plan import ClusterPlan
     from muster.runtime.embedded import Plan, run
 
     scheduler = None if no_scheduler else read_settings(config, names)
-    cluster = ClusterPlan(manifests, nodes, kubelets=not no_kubelets, scheduler=scheduler)
+    cluster = ClusterPlan(manifests, nodes, kubelets=not no_kubelets, scheduler=scheduler, gates=gates)
     served = () if scheduler is None else scheduler.scheduler_names
 
     def say_ready(address: "Address") -> None:
         if as_json:
-            facts = {"ready": True, "server": address.url, "kubeconfig": str(kubeconfig_out)}
-            print(json.dumps({**facts, "nodes": len(manifests), "schedulerNames": served}))
+            print(_facts(address.url, kubeconfig_out, len(manifests), served))
         else:
             print(_greeting(address.url, kubeconfig_out, len(manifests), served))
         sys.stdout.flush()
 
     run(Plan(cluster, host=listen, port=port, kubeconfig=kubeconfig_out), say_ready)
+
+
+def read_gates(text: str) -> frozenset[str]:
+    """Give the gates that are on: the usual ones but for what `--feature-gates` says, as on stock.
+
+    Raises   ConfigError naming the gate and the cure.
+    """
+    from muster.apiserver.server import DEFAULT_GATES, GATES
+
+    gates = set(DEFAULT_GATES)
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        if name not in GATES or value not in ("true", "false"):
+            hint = f"give NAME=true or NAME=false, NAME one of {', '.join(sorted(GATES))}"
+            raise ConfigError(f"cannot read {part!r}", path="--feature-gates", hint=hint)
+        (gates.add if value == "true" else gates.discard)(name)
+    return frozenset(gates)
 
 
 def read_nodes(nodes: str, shape: str | None) -> list[dict[str, Any]]:
@@ -150,6 +170,11 @@ def _answers(server: str) -> bool:
             return True
     except (OSError, ValueError):
         return False
+
+
+def _facts(url: str, kubeconfig: Path, count: int, served: tuple[str, ...]) -> str:
+    facts = {"ready": True, "server": url, "kubeconfig": str(kubeconfig)}
+    return json.dumps({**facts, "nodes": count, "schedulerNames": served})
 
 
 def _greeting(url: str, kubeconfig: Path, node_count: int, scheduler_names: tuple[str, ...]) -> str:

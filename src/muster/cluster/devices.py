@@ -8,10 +8,11 @@ is the same object until something changes.  Changed only inside `Scheduler.hand
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from muster.api.core import Pod
+from muster.api.core import Pod, PodClaim
 from muster.api.devices import (
     AllocatedDevice,
     Allocation,
+    Consumer,
     DeviceClass,
     DeviceObject,
     ResourceClaim,
@@ -24,12 +25,20 @@ from muster.cluster.device_pools import CounterId, DeviceId, Pools, amount_of, f
 ClaimKey = tuple[str, str]  # namespace, name
 
 
+class GroupClaims(NamedTuple):
+    """Claims that are reserved for a pod group as a whole, by the group's own references."""
+
+    uid: str
+    claims: tuple[PodClaim, ...]
+
+
 class Devices(NamedTuple):
     """What is known; never changed.
 
     `choices`: allocations of ours that the API does not show yet.  `taken`: device → the claims that have it,
     by the API or by choice, admin access apart.  `shares`: of devices that are given in shares, what is taken
-    of each capacity; `spent`: what is taken of each counter; both in thousandths.
+    of each capacity; `spent`: what is taken of each counter; both in thousandths.  `groups`: namespace and
+    name → claims of pod groups that have any.
     """
 
     slices: Mapping[str, ResourceSlice]
@@ -40,6 +49,7 @@ class Devices(NamedTuple):
     pools: Pools
     shares: Mapping[DeviceId, Mapping[str, int]] = {}
     spent: Mapping[CounterId, int] = {}
+    groups: Mapping[ClaimKey, GroupClaims] = {}
 
     def allocation_of(self, key: ClaimKey) -> Allocation | None:
         """What the claim has, by the API or by our choice."""
@@ -60,6 +70,7 @@ class DeviceBook:
         self._classes: dict[str, DeviceClass] = {}
         self._claims: dict[ClaimKey, ResourceClaim] = {}
         self._choices: dict[ClaimKey, Allocation] = {}
+        self._groups: dict[ClaimKey, GroupClaims] = {}
         self._frozen: Devices | None = NO_DEVICES
         self._pools: Pools | None = NO_DEVICES.pools
 
@@ -109,6 +120,17 @@ class DeviceBook:
         if self._choices.pop(key, None) is not None:
             self._frozen = None
 
+    def see_group(self, key: ClaimKey, uid: str, claims: tuple[PodClaim, ...]) -> None:
+        """A pod group has these claims; one without any is not kept."""
+        found = GroupClaims(uid, claims) if claims else None
+        if found == self._groups.get(key):
+            return
+        if found is None:
+            del self._groups[key]
+        else:
+            self._groups[key] = found
+        self._frozen = None
+
     def freeze(self) -> Devices:
         """The picture now: the same object until something changes."""
         if self._pools is None:
@@ -125,6 +147,7 @@ class DeviceBook:
                 pools=self._pools,
                 shares=shares,
                 spent=spent_by(taken, self._pools),
+                groups=dict(self._groups),
             )
         return self._frozen
 
@@ -142,6 +165,18 @@ def device_claims_of(pod: Pod) -> tuple[tuple[str, ClaimKey | None], ...]:
         name = wanted.resource_claim_name or made.get(wanted.name)
         found.append((wanted.name, (pod.metadata.namespace, name) if name else None))
     return tuple(found)
+
+
+def user_of(pod: Pod, name: str, devices: Devices) -> Consumer:
+    """For whom a claim is reserved that a pod calls `name`: its group if the group has the very claim."""
+    chosen = pod.spec.scheduling_group
+    group_name = (chosen.pod_group_name or "") if chosen is not None else ""
+    group = devices.groups.get((pod.metadata.namespace, group_name))
+    if group is not None and any(
+        wanted.name == name and wanted in group.claims for wanted in pod.spec.resource_claims or ()
+    ):
+        return Consumer("podgroups", group_name, group.uid, "scheduling.k8s.io")
+    return Consumer("pods", pod.metadata.name, pod.metadata.uid)
 
 
 def given_in(allocation: Allocation) -> Iterator[tuple[DeviceId, Mapping[str, int] | None]]:

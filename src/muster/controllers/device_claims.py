@@ -1,6 +1,7 @@
 """Claims for devices: made from templates for pods and pod groups, given back when nobody needs them.
 
-A pod that names a template gets a claim of its own, and its status says which; so does a group.  A claim
+A pod that names a template gets a claim of its own, and its status says which; so does a group, whose members
+say the same if they name the same template by the same name.  A claim
 loses its users when they end, and its allocation with the last of them.
 Source: the stock resource-claim-controller (DRA; DRAWorkloadResourceClaims for groups).
 """
@@ -70,6 +71,10 @@ class DeviceClaims(Reconciler):
                 yield (word, namespace, name_of(change.object))
                 for claim_name in claim_names_of(change.object):
                     yield (_CLAIM, namespace, claim_name)
+            if word == "group" and _references(change.object):
+                for pod in view.list(PODS, namespace):
+                    if _references(pod) and _group_name(pod) == name_of(change.object):
+                        yield ("pod", namespace, name_of(pod))
 
     def reconcile(self, key: Key, view: View, now_s: float) -> Iterator[Ask]:
         word, namespace, name = key
@@ -91,7 +96,13 @@ class DeviceClaims(Reconciler):
         statuses = {status["name"]: status.get("resourceClaimName") for status in _statuses(owner)}
         for wanted in _references(owner):
             template_name = wanted.get("resourceClaimTemplateName")
-            if not template_name or statuses.get(wanted["name"]) or _is_of_group(owner, kind, wanted, view):
+            if not template_name or statuses.get(wanted["name"]):
+                continue
+            group = _group_with(owner, kind, wanted, view)
+            if group is not None:
+                of_group = {status["name"]: status.get("resourceClaimName") for status in _statuses(group)}
+                if of_group.get(wanted["name"]):
+                    statuses[wanted["name"]] = of_group[wanted["name"]]
                 continue
             claim = _made_for(owner, str(wanted["name"]), view)
             if claim is None:
@@ -126,13 +137,17 @@ def _statuses(owner: Object) -> tuple[Object, ...]:
     return tuple((owner.get("status") or {}).get("resourceClaimStatuses") or ())
 
 
-def _is_of_group(owner: Object, kind: Kind, wanted: Object, view: View) -> bool:
-    """Whether a pod asks for the claim of its group (same name, same template): the group gets it."""
-    group_name = ((owner.get("spec") or {}).get("schedulingGroup") or {}).get("podGroupName")
+def _group_with(owner: Object, kind: Kind, wanted: Object, view: View) -> Object | None:
+    """The group of a pod that asks for its group's claim (same name, same template): the group gets it."""
+    group_name = _group_name(owner)
     if kind != PODS or not group_name:
-        return False
-    group = view.get(POD_GROUPS, namespace_of(owner), str(group_name))
-    return group is not None and wanted in _references(group)
+        return None
+    group = view.get(POD_GROUPS, namespace_of(owner), group_name)
+    return group if group is not None and wanted in _references(group) else None
+
+
+def _group_name(pod: Object) -> str:
+    return str(((pod.get("spec") or {}).get("schedulingGroup") or {}).get("podGroupName") or "")
 
 
 def _made_for(owner: Object, claim_name: str, view: View) -> Object | None:

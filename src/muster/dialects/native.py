@@ -8,6 +8,8 @@ such module. Next: `scheduling/scheduler.py`.
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from muster.api.codec import decode_object
 from muster.api.core import Namespace, Node, Pod
 from muster.api.devices import DeviceClass, DeviceObject, ResourceClaim, ResourceSlice
@@ -26,7 +28,7 @@ from muster.api.times import parse_seconds
 from muster.cluster.budgets import Budget
 from muster.dialects.annotations import read_wishes
 from muster.dialects.terms import read_terms
-from muster.framework.groups import Group, GroupKey, ObjectKey, UnsupportedField
+from muster.framework.groups import Group, GroupKey, ObjectKey
 from muster.framework.ports import (
     CompositeGone,
     CompositeSeen,
@@ -62,7 +64,6 @@ DEVICE_KINDS: dict[str, type[DeviceObject]] = {
     "resourceslices": ResourceSlice,
     "resourceclaims": ResourceClaim,
 }
-_CLAIMS = UnsupportedField("spec.resourceClaims", "groups with resource claims are not placed yet")
 
 
 def decode_pod(raw: Raw) -> Pod:
@@ -99,25 +100,24 @@ def group_key_of(pod: Pod) -> GroupKey | None:
 
 
 def group_of(pod_group: PodGroup) -> Group:
-    """Translate a PodGroup; what it asks for that is not built stands in `unsupported`."""
+    """Translate a PodGroup; what it asks for that is not understood stands in `unsupported`."""
     gang = pod_group.spec.scheduling_policy.gang
-    return _group(
+    found = _group(
         pod_group,
         min_count=None if gang is None else max(gang.min_count, 1),  # a server ought to refuse less
-        unsupported=(_CLAIMS,) if pod_group.spec.resource_claims else (),
     )
+    claims = pod_group.spec.resource_claims
+    return replace(found, claims=tuple(claims)) if claims else found
 
 
 def composite_of(composite: CompositePodGroup) -> Group:
     """Translate a CompositePodGroup: a group whose minimum counts groups."""
     gang = composite.spec.scheduling_policy.gang
     least = None if gang is None else max(gang.min_group_count, 1)
-    return _group(composite, min_count=least, unsupported=())
+    return _group(composite, min_count=least)
 
 
-def _group(
-    found: PodGroup | CompositePodGroup, *, min_count: int | None, unsupported: tuple[UnsupportedField, ...]
-) -> Group:
+def _group(found: PodGroup | CompositePodGroup, *, min_count: int | None) -> Group:
     """What both kinds have in common."""
     meta, spec = found.metadata, found.spec
     constraints = spec.scheduling_constraints or SchedulingConstraints()
@@ -140,7 +140,7 @@ def _group(
         deleting=meta.deletion_timestamp is not None,
         annotations=tuple(sorted((meta.annotations or {}).items())),
         conditions=tuple(found.status.conditions or ()),
-        unsupported=unsupported + wishes.unreadable + bad_terms,
+        unsupported=wishes.unreadable + bad_terms,
         preferred_levels=wishes.levels,
         rank_key=wishes.rank_key,
         terms=terms,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from muster.api.core import Pod
+from muster.api.core import Pod, PodClaim
 from muster.api.meta import Condition
 
 
@@ -62,7 +62,7 @@ class Group(Struct, frozen=True):
     on the object, so that the core writes only what changes.  `version` is the resourceVersion the group was
     read at, `generation` counts changes of its spec.  `created_s` is Unix seconds.  `preferred_levels` are
     label keys, widest first, of whose domains the members should occupy few; `rank_key` is the label or
-    annotation by which they are laid along them.
+    annotation by which they are laid along them.  `claims` are reserved for the group, not for its pods.
     """
 
     key: GroupKey
@@ -84,6 +84,7 @@ class Group(Struct, frozen=True):
     preferred_levels: tuple[str, ...] = ()
     rank_key: str = ""
     terms: Terms = Terms()
+    claims: tuple[PodClaim, ...] = ()
 
     @property
     def is_gang(self) -> bool:

@@ -14,7 +14,7 @@ from muster.api.core import Node, Pod
 from muster.api.devices import Consumer, ResourceClaim
 from muster.base.arrays import Bool, Int32
 from muster.cluster.device_readiness import find_unready
-from muster.cluster.devices import ClaimKey, Devices, device_claims_of
+from muster.cluster.devices import ClaimKey, Devices, device_claims_of, user_of
 from muster.cluster.snapshot import PodMove, Snapshot
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.groups import ObjectKey, PodKey
@@ -105,17 +105,17 @@ class DynamicResources:
         for pod, row in claiming:
             fork.place(pod, row)
         trial, devices = _trial_of(fork), snapshot.devices
-        users: dict[ClaimKey, list[Pod]] = {}
+        users: dict[ClaimKey, list[tuple[Pod, Consumer]]] = {}
         node_of: dict[ClaimKey, str] = {}
         for pod, row in claiming:
-            for _, key in device_claims_of(pod):
+            for name, key in device_claims_of(pod):
                 if key is not None and key in devices.claims:
-                    users.setdefault(key, []).append(pod)
+                    users.setdefault(key, []).append((pod, user_of(pod, name, devices)))
                     node_of[key] = snapshot.node_names[row]
         writes: dict[PodKey, tuple[Prepare, ...]] = {_key_of(pod): () for pod, _ in claiming}
-        for key, pods in users.items():
+        for key, found in users.items():
             claim = devices.claims[key]
-            write = _write(claim, pods, trial.given.get(key), node_of[key], devices)
+            write = _write(claim, found, trial.given.get(key), node_of[key], devices)
             if write is not None:
                 writes[write.key] = (*writes[write.key], write)
         return writes
@@ -123,7 +123,7 @@ class DynamicResources:
     def is_ready(self, pod: Pod, node: Node, snapshot: Snapshot) -> Status:
         devices = snapshot.devices
         waits = ""
-        for _, key in device_claims_of(pod):
+        for name, key in device_claims_of(pod):
             claim = devices.claims.get(key) if key is not None else None
             if key is None or claim is None:
                 return Status.unschedulable("a resource claim of the pod is gone")
@@ -141,7 +141,8 @@ class DynamicResources:
                 return Status.unschedulable(
                     f'claim "{rival[1]}" of namespace {rival[0]} has a device of claim "{key[1]}"'
                 )
-            if not any(user.uid == pod.metadata.uid for user in claim.status.reserved_for or ()):
+            uids = (pod.metadata.uid, user_of(pod, name, devices).uid)
+            if not any(user.uid in uids for user in claim.status.reserved_for or ()):
                 return Status.wait(f'claim "{key[1]}" to be reserved')
             unready = find_unready(claim)
             if unready is not None and unready.is_lost:
@@ -211,7 +212,7 @@ def _trial_of(snapshot: Snapshot) -> Trial:
 
 def _write(
     claim: ResourceClaim,
-    pods: Sequence[Pod],
+    wanted_by: Sequence[tuple[Pod, Consumer]],
     given: Sequence[Given] | None,
     node_name: str,
     devices: Devices,
@@ -219,9 +220,7 @@ def _write(
     """What is to be said on a claim: its devices if it has none yet, and everybody who may use them."""
     users = list(claim.status.reserved_for or ())
     known = {user.uid for user in users}
-    users += [
-        Consumer("pods", pod.metadata.name, pod.metadata.uid) for pod in pods if pod.metadata.uid not in known
-    ]
+    users += dict.fromkeys(user for _, user in wanted_by if user.uid not in known)
     allocation = None
     if claim.status.allocation is None and given is not None:
         allocation = allocation_of(claim, given, node_name, devices)
@@ -229,7 +228,8 @@ def _write(
         return None
     meta = claim.metadata
     key = ObjectKey(meta.namespace, meta.name)
-    return WriteClaim(_key_of(pods[0]), key, meta.uid, meta.resource_version, allocation, tuple(users))
+    first = _key_of(wanted_by[0][0])
+    return WriteClaim(first, key, meta.uid, meta.resource_version, allocation, tuple(users))
 
 
 def _key_of(pod: Pod) -> PodKey:

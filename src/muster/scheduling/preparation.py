@@ -14,7 +14,7 @@ from muster.api.devices import ResourceClaim
 from muster.base.errors import PluginError
 from muster.cluster.volumes import Choice
 from muster.framework.events import Change, ClusterEvent, Rejected
-from muster.framework.groups import ObjectKey, PodKey
+from muster.framework.groups import PodKey
 from muster.framework.ports import (
     DevicesGone,
     DevicesSeen,
@@ -30,6 +30,7 @@ from muster.framework.ports import (
 )
 from muster.framework.status import Status, Verdict
 from muster.scheduling.books import Books
+from muster.scheduling.claim_users import is_waiting
 from muster.scheduling.members import Cast, EntityKey, Member, Stage
 from muster.scheduling.preparations import UNPREPARED_S_MAX, Preparation
 from muster.scheduling.queue import Place
@@ -309,19 +310,11 @@ def _give_devices_back(books: Books, write: WriteClaim) -> list[Effect]:
     before = tuple(
         user
         for user in claim.status.reserved_for or ()
-        if user not in write.reserved_for or user.uid not in _waiting_uids(books, write)
+        if user not in write.reserved_for or not is_waiting(books, write.claim, user)
     )
     version = claim.metadata.resource_version
     clears = write.allocation is not None and not before
     return [WriteClaim(write.key, write.claim, write.claim_uid, version, None, before, clears=clears)]
-
-
-def _waiting_uids(books: Books, write: WriteClaim) -> set[str]:
-    """Users of a claim that are not bound: they are tried anew."""
-    found = (books.members.find(ObjectKey(write.claim.namespace, user.name)) for user in write.reserved_for)
-    return {
-        member.pod.metadata.uid for member in found if member is not None and not member.pod.spec.node_name
-    }
 
 
 def member_of(books: Books, preparation: Preparation) -> Member | None:

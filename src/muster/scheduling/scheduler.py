@@ -275,6 +275,7 @@ class Scheduler:
         books.members.see_group(group)
         if not group.is_composite:
             books.conditions.see_group(group, now_s)
+            books.state.devices.see_group(group.key, group.uid, group.claims)
         if known is None or known.uid != group.uid:
             books.queue.forget(entity, now_s)
             books.gangs.lose(entity)
@@ -300,6 +301,7 @@ class Scheduler:
     def _group_gone(self, event: GroupGone, now_s: float) -> list[Effect]:
         if self._lose_group(group_entity(event.key), event.uid, now_s):
             self._books.conditions.lose_group(event.key)
+            self._books.state.devices.see_group(event.key, "", ())
         return []
 
     def _composite_gone(self, event: CompositeGone, now_s: float) -> list[Effect]:

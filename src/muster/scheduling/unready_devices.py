@@ -12,6 +12,7 @@ from muster.cluster.devices import device_claims_of
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import Prepare, WriteClaim
 from muster.scheduling.books import Books
+from muster.scheduling.claim_users import is_bound
 from muster.scheduling.preparations import Preparation
 
 
@@ -44,11 +45,7 @@ def free_unready(books: Books, preparation: Preparation) -> list[WriteClaim]:
             continue
         meta = claim.metadata
         name = ObjectKey(meta.namespace, meta.name)
-        users = (
-            books.members.find(ObjectKey(name.namespace, user.name))
-            for user in claim.status.reserved_for or ()
-        )
-        if not any(user is not None and user.pod.spec.node_name for user in users):
+        if not any(is_bound(books, name, user) for user in claim.status.reserved_for or ()):
             freed.append(
                 WriteClaim(preparation.key, name, meta.uid, meta.resource_version, None, (), clears=True)
             )

@@ -8,6 +8,7 @@ import yaml
 from tests.conformance.server import CLAIMS, EVENTS, GROUPS, NODES, PODS, Api
 from tests.conformance.simulation import SimulatedCluster
 
+from muster.apiserver.server import DEFAULT_GATES, GATES
 from muster.assembly.node_manifests import nodes_from_text
 from muster.sim.view import condition_of, node_of
 
@@ -50,8 +51,9 @@ spec:
 class Room:
     """A cluster of the nodes in `nodes.yaml`, or of the first few, with the classes."""
 
-    def __init__(self, node_count: int = 4) -> None:
+    def __init__(self, node_count: int = 4, gates: frozenset[str] = DEFAULT_GATES) -> None:
         self.cluster = SimulatedCluster(kubelets=True)
+        self.cluster.world.cluster.server.gates = gates
         self.api = Api(self.cluster)
         text = (FILES / "nodes.yaml").read_text(encoding="utf-8")
         for node in nodes_from_text(text, "nodes.yaml")[:node_count]:
@@ -121,14 +123,21 @@ def test_without_room_for_all_nobody_gets_anything() -> None:
 
 def test_the_manifests_of_the_page_do_what_it_says() -> None:
     page = (ROOT / "docs" / "devices-and-volumes.md").read_text(encoding="utf-8")
-    room = Room()
+    room = Room(gates=GATES)
     for block in re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL):
         room.apply(block)
     room.cluster.sleep(1)
-    assert [node_of(pod) for pod in room.api.items(PODS)] == ["gpu-4", ""]
-    assert room.given() == [[("gpu-4", "part-0")]]
+    nodes = {pod["metadata"]["name"]: node_of(pod) for pod in room.api.items(PODS)}
+    assert nodes["notebook"] == "gpu-4"
+    assert nodes["writer"] == ""
+    assert nodes["reader-0"] == nodes["reader-1"] != ""
+    claims = {claim["metadata"]["name"]: claim["status"] for claim in room.api.items(CLAIMS)}
+    (result,) = claims.pop("small")["allocation"]["devices"]["results"]
+    assert (result["pool"], result["device"]) == ("gpu-4", "part-0")
+    (shared,) = claims.values()
+    assert [(user["resource"], user["name"]) for user in shared["reservedFor"]] == [("podgroups", "readers")]
     room.cluster.sleep(30)
-    assert room.bound() == 2
+    assert room.bound() == 4
     failed = [event for event in room.api.items(EVENTS) if event["reason"] == "ProvisioningFailed"]
     assert len(failed) == 2
 

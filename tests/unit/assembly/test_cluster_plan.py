@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from muster.apiserver.exchange import Request
+from muster.apiserver.server import DEFAULT_GATES
 from muster.assembly.cluster_plan import ClusterPlan, build_cluster
 from muster.assembly.config import Config
 from muster.assembly.embedded import EmbeddedCluster
@@ -22,6 +23,11 @@ def test_the_nodes_are_there_as_they_were_given() -> None:
     answer = cluster.request(Request("GET", "/api/v1/nodes/n2"), NOW_S).object
     assert answer is not None
     assert answer["status"]["allocatable"]["cpu"] == "3"
+
+
+def test_its_gates_are_those_of_the_server() -> None:
+    assert build(ClusterPlan([])).server.gates == DEFAULT_GATES
+    assert build(ClusterPlan([], gates=frozenset({"GenericWorkload"}))).server.gates == {"GenericWorkload"}
 
 
 def test_without_a_scheduler_there_is_none() -> None:

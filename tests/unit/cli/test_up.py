@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from muster.apiserver.server import DEFAULT_GATES
 from muster.base.errors import ConfigError
-from muster.cli.up import check_kubeconfig_path, read_nodes
+from muster.cli.up import check_kubeconfig_path, read_gates, read_nodes
 
 
 def test_a_number_gives_nodes_of_the_default_shape() -> None:
@@ -53,6 +54,18 @@ def test_a_binary_file_is_refused(tmp_path: Path) -> None:
     file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match="not text in UTF-8"):
         read_nodes(str(file), None)
+
+
+def test_gates_are_switched_on_and_off() -> None:
+    assert read_gates("") == DEFAULT_GATES
+    gates = read_gates("DRAWorkloadResourceClaims=true,CompositePodGroup=false")
+    assert gates == DEFAULT_GATES - {"CompositePodGroup"} | {"DRAWorkloadResourceClaims"}
+
+
+@pytest.mark.parametrize("text", ["Unheard=true", "GenericWorkload", "GenericWorkload=yes"])
+def test_a_gate_that_cannot_be_read_is_named(text: str) -> None:
+    with pytest.raises(ConfigError, match=text):
+        read_gates(text)
 
 
 def test_a_shape_beside_a_file_is_refused() -> None:

@@ -55,7 +55,28 @@ def test_members_share_the_claim_of_their_group() -> None:
         cluster.create(PODS, name, spec=spec)
     (claim,) = cluster.all(DEVICE_CLAIMS)
     assert claim["metadata"]["ownerReferences"][0]["kind"] == "PodGroup"
-    assert claim_names_of(cluster.get(POD_GROUPS, "g")) == (claim["metadata"]["name"],)
+    of_all = [(POD_GROUPS, "g"), (PODS, "g-0"), (PODS, "g-1")]
+    assert {claim_names_of(cluster.get(*each)) for each in of_all} == {(claim["metadata"]["name"],)}
+
+
+def test_a_member_that_names_another_template_than_its_group_gets_a_claim_of_its_own() -> None:
+    cluster = make_cluster()
+    cluster.create(POD_GROUPS, "g", spec={"resourceClaims": [WANTED]})
+    other = {**WANTED, "name": "more"}
+    spec = {"schedulingGroup": {"podGroupName": "g"}, "resourceClaims": [WANTED, other]}
+    cluster.create(PODS, "g-0", spec=spec)
+    owners = [claim["metadata"]["ownerReferences"][0]["kind"] for claim in cluster.all(DEVICE_CLAIMS)]
+    assert sorted(owners) == ["Pod", "PodGroup"]
+
+
+def test_members_that_are_there_first_are_told_the_claim_of_their_group() -> None:
+    cluster = SmallCluster(DeviceClaims())
+    cluster.create(POD_GROUPS, "g", spec={"resourceClaims": [WANTED]})
+    spec = {"schedulingGroup": {"podGroupName": "g"}, "resourceClaims": [WANTED]}
+    cluster.create(PODS, "g-0", spec=spec)
+    assert claim_names_of(cluster.get(PODS, "g-0")) == ()
+    cluster.create(DEVICE_CLAIM_TEMPLATES, "t", spec={"spec": ASKED})
+    assert claim_names_of(cluster.get(PODS, "g-0")) == claim_names_of(cluster.get(POD_GROUPS, "g")) != ()
 
 
 def test_the_last_user_that_ends_gives_the_devices_back() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from muster.api.core import PodClaim
 from muster.base.errors import ObjectInvalid
 from muster.dialects.native import decode_group, decode_pod, event_of, group_key_of
 from muster.framework.groups import ObjectKey
@@ -43,14 +44,11 @@ def test_what_identifies_a_group_is_kept() -> None:
     assert (group.priority, group.preemption_policy, group.disruption_mode) == (5, "Never", "all")
 
 
-@pytest.mark.parametrize(
-    ("spec", "path"),
-    [
-        pytest.param({"resourceClaims": [{"name": "c"}]}, "spec.resourceClaims", id="claims"),
-    ],
-)
-def test_what_is_not_built_is_named_by_its_field(spec: dict[str, Any], path: str) -> None:
-    assert [field.path for field in decode_group(raw_group(**spec)).unsupported] == [path]
+def test_claims_of_a_group_are_kept_as_it_names_them() -> None:
+    wanted = {"name": "c", "resourceClaimTemplateName": "t"}
+    group = decode_group(raw_group(resourceClaims=[wanted]))
+    assert group.claims == (PodClaim("c", None, "t"),)
+    assert group.unsupported == ()
 
 
 def test_topology_keys_and_parent_are_kept_for_those_who_will_honour_them() -> None:

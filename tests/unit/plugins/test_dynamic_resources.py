@@ -11,7 +11,7 @@ from tests.unit.cluster.device_objects import (
     make_slice,
 )
 
-from muster.api.core import Pod, PodClaim
+from muster.api.core import Pod, PodClaim, SchedulingGroup
 from muster.api.devices import DeviceObject
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Change, ClusterEvent, Hint, Rejected
@@ -110,6 +110,31 @@ def test_another_user_of_a_claim_is_added_to_those_before() -> None:
     assert isinstance(write, WriteClaim)
     assert write.allocation is None
     assert [user.name for user in write.reserved_for] == ["old", "p"]
+
+
+def test_a_claim_of_the_group_is_reserved_for_the_group() -> None:
+    cluster = cluster_with(make_claim("c"), make_claim("d"))
+    cluster.state.devices.see_group(("default", "g"), "uid-g", (PodClaim("c", "c"), PodClaim("e", "d")))
+    members = [replace_group(pod_with("c", "d", name=name)) for name in ("a", "b")]
+    writes = DynamicResources().prepare([(member, 0) for member in members], cluster.snapshot())
+    found = {write.claim.name: write for each in writes.values() for write in each}  # type: ignore[union-attr]
+    (group,) = found["c"].reserved_for  # type: ignore[union-attr]
+    assert (group.resource, group.name, group.uid, group.api_group) == (
+        "podgroups",
+        "g",
+        "uid-g",
+        "scheduling.k8s.io",
+    )
+    assert [user.uid for user in found["d"].reserved_for] == ["uid-a", "uid-b"]  # type: ignore[union-attr]
+    cluster.state.devices.apply(make_claim("d", allocation=given("gpu-1"), users=("a", "b")))
+    claim = make_claim("c", allocation=given("gpu-0"))
+    assert is_ready(cluster, members[0])[0] is not Verdict.SUCCESS
+    cluster.state.devices.apply(replace(claim, status=replace(claim.status, reserved_for=[group])))
+    assert is_ready(cluster, members[0])[0] is Verdict.SUCCESS
+
+
+def replace_group(pod: Pod) -> Pod:
+    return replace(pod, spec=replace(pod.spec, scheduling_group=SchedulingGroup("g")))
 
 
 def is_ready(cluster: ClusterBuilder, pod: Pod) -> tuple[Verdict, str]:

@@ -1,0 +1,36 @@
+"""For whom a claim for devices is reserved, as far as this scheduler knows them: pods, and groups of pods.
+
+In come consumers as claims name them; out comes whether anybody is bound who uses the claim.  Next:
+`preparation.py`, which gives claims back that nobody bound uses.
+"""
+
+from collections.abc import Iterator
+
+from muster.api.devices import Consumer
+from muster.cluster.devices import device_claims_of
+from muster.framework.groups import ObjectKey
+from muster.scheduling.books import Books
+from muster.scheduling.members import Member, Stage, group_entity
+
+
+def is_bound(books: Books, claim: ObjectKey, user: Consumer) -> bool:
+    """Whether the pod is bound, or any pod of the group that uses the claim."""
+    return any(member.pod.spec.node_name for member in _members(books, claim, user))
+
+
+def is_waiting(books: Books, claim: ObjectKey, user: Consumer) -> bool:
+    """Whether these are pods that are known and none of them is bound: they are tried anew."""
+    members = list(_members(books, claim, user))
+    return bool(members) and not any(member.pod.spec.node_name for member in members)
+
+
+def _members(books: Books, claim: ObjectKey, user: Consumer) -> Iterator[Member]:
+    key = ObjectKey(claim.namespace, user.name)
+    if user.resource == "podgroups":
+        for mate in books.members.cast(group_entity(key)).of(*Stage):
+            if any(found == claim for _, found in device_claims_of(mate.pod)):
+                yield mate
+        return
+    member = books.members.find(key)
+    if member is not None and member.pod.metadata.uid == user.uid:
+        yield member
