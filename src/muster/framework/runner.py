@@ -422,7 +422,9 @@ class Runner:
         if not any(self._changes_with_placing(plugin, pod, snapshot) for plugin in readers):
             return Heed(is_apart=False, is_all=not is_refused)
         packing, is_exact = self.packing([pod], snapshot, rows)
-        return Heed(is_apart=bool(packing.conflict[0, 0]), is_all=is_exact and not is_refused)
+        return Heed(
+            is_apart=bool(packing.conflict[0, 0]), is_all=is_exact and not packing.rules and not is_refused
+        )
 
     def usable_when_empty(self, pod: Pod, snapshot: Snapshot) -> Bool:
         """[N] live rows that pass every filter that says it reads no pods (`reads_pods` is False)."""

@@ -1,4 +1,4 @@
-"""Rules about whole domains of nodes: who keeps away from whom there, and who needs whom.
+"""Rules about whole domains of nodes: who keeps away from whom there, who needs whom, who spreads evenly.
 
 A `Packing` carries them beside what single nodes take; they speak of the members that are placed in the end,
 whatever the order.  Next: `packing.py`, which checks them, and `program.py`, which states them to the solver.
@@ -39,7 +39,30 @@ class Near(Struct, frozen=True):
     may_begin: bool
 
 
-Rule = Apart | Near
+class Even(Struct, frozen=True):
+    """Shapes of which no domain that has one may have `max_skew` more than the emptiest has.
+
+    Shapes   domain [N], ids of V, −1 where nobody counts; carries, counts [S]: who keeps the rule, and who
+    counts for it (they do themselves); before [V], who counts there already, on other nodes as well.
+    `is_short`: there are fewer domains than there should be, so that the emptiest counts as having none.
+    Of members that count without keeping the rule it is left open who comes first: then this is what any
+    order needs, and some order may need more.
+    """
+
+    domain: Int64
+    carries: Bool
+    counts: Bool
+    before: Int64
+    max_skew: int
+    is_short: bool
+
+
+Rule = Apart | Near | Even
+
+
+def minds_order(rule: Rule) -> bool:
+    """Whether members that keep the rule in the end may break it in an order that is badly chosen."""
+    return not isinstance(rule, Apart)
 
 
 def domains_of(rule: Rule) -> Iterator[Int64]:
@@ -50,6 +73,8 @@ def domains_of(rule: Rule) -> Iterator[Int64]:
 
 def allows(rule: Rule, counts: Int64) -> bool:
     """Tell whether members of each shape on each node, counts [S, N], keep the rule."""
+    if isinstance(rule, Even):
+        return _is_even(rule, counts)
     begun = 0
     for nodes in domains_of(rule):
         here = counts[:, nodes].sum(axis=1)
@@ -67,26 +92,26 @@ def allows(rule: Rule, counts: Int64) -> bool:
     return not begun or (isinstance(rule, Near) and rule.may_begin and begun == 1)
 
 
+def _is_even(rule: Even, counts: Int64) -> bool:
+    carriers = np.zeros(len(rule.before), dtype=np.int64)
+    total = rule.before.copy()
+    labelled = rule.domain >= 0
+    np.add.at(carriers, rule.domain[labelled], counts[rule.carries].sum(axis=0)[labelled])
+    np.add.at(total, rule.domain[labelled], counts[rule.counts].sum(axis=0)[labelled])
+    fewest = 0 if rule.is_short else int(total.min(initial=total.max(initial=0)))
+    above = rule.before + carriers - fewest > rule.max_skew
+    return not (above & (carriers > 0)).any()
+
+
 def at(rule: Rule, nodes: Int64) -> Rule:
     """The rule for these nodes only."""
-    if isinstance(rule, Apart):
+    if not isinstance(rule, Near):
         return replace(rule, domain=rule.domain[nodes])
     return replace(rule, domain=rule.domain[nodes], is_helped=rule.is_helped[nodes])
 
 
 def is_equal(one: Rule, other: Rule) -> bool:
     """Whether both say the same."""
-    if isinstance(one, Apart) or isinstance(other, Apart):
-        return (
-            isinstance(one, Apart)
-            and isinstance(other, Apart)
-            and np.array_equal(one.domain, other.domain)
-            and np.array_equal(one.conflict, other.conflict)
-        )
-    return (
-        one.may_begin == other.may_begin
-        and np.array_equal(one.domain, other.domain)
-        and np.array_equal(one.needs, other.needs)
-        and np.array_equal(one.helps, other.helps)
-        and np.array_equal(one.is_helped, other.is_helped)
+    return type(one) is type(other) and all(
+        np.array_equal(getattr(one, field), getattr(other, field)) for field in one.__struct_fields__
     )

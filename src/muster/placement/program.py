@@ -8,7 +8,7 @@ Axes: S shapes, N nodes, V variables of the program, C its constraints, E its co
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from muster.base.arrays import Bool, Float64, Int64
 from muster.placement.kinds import Kind, Placed, kind_of, share_out
-from muster.placement.neighbours import Apart, Rule
+from muster.placement.neighbours import Apart, Even, Near, Rule
 from muster.placement.packing import Packing, Problem, copies_alone
 from muster.placement.parts import regions
 from muster.placement.patterns import NodeClass, find_classes
@@ -26,6 +26,7 @@ COEFFICIENT_MAX = 2**20  # beyond this the solver's tolerance of 1e-6 could hide
 Thing = TypeVar("Thing")
 Term = tuple[int, float]  # variable, coefficient
 Spot = tuple[int, int]  # shape, region
+_Taken = Mapping[Spot, Sequence[Term]]  # members that are placed
 
 
 class Program(Struct, frozen=True):
@@ -99,7 +100,10 @@ class Question:
         self.is_trusted = self._supply.is_trusted
         self._demand = _Demand(rows, kind_of(problem, problem.root), domain, parts, self._supply.terms)
         for rule in rules:
-            _add_rule(rows, rule, parts, self._demand.taken, available)
+            if isinstance(rule, Even):
+                _keep_even(rows, rule, parts, self._demand.taken, available)
+            else:
+                _add_rule(rows, rule, parts, self._demand.taken, available)
         self.program = rows.program()
 
     def read(self, solution: Int64) -> Placed | None:
@@ -187,19 +191,12 @@ class _Nodes:
 
 
 def _add_rule(
-    rows: _Rows, rule: Rule, parts: Sequence[Int64], taken: Mapping[Spot, Sequence[Term]], available: Int64
+    rows: _Rows, rule: Apart | Near, parts: Sequence[Int64], taken: _Taken, available: Int64
 ) -> None:
     """Variables: whether a shape is in a domain at all; whether those who need somebody begin there."""
-    regions_of: dict[int, list[int]] = defaultdict(list)
-    for region, nodes in enumerate(parts):
-        if rule.domain[nodes[0]] >= 0:
-            regions_of[int(rule.domain[nodes[0]])].append(region)
     begun: list[Term] = []
-    for regions_here in regions_of.values():
-        terms = {
-            shape: [term for region in regions_here for term in taken.get((shape, region), ())]
-            for shape in range(len(available))
-        }
+    for regions_here in _regions_of(rule, parts).values():
+        terms = {shape: _terms(taken, (shape,), regions_here) for shape in range(len(available))}
         there = {
             shape: _presence(rows, found, int(available[shape])) for shape, found in terms.items() if found
         }
@@ -214,6 +211,40 @@ def _add_rule(
             for column in (column for s, column in there.items() if rule.needs[s]):
                 rows.add([(column, 1.0), (begins, -1.0), *helpers], upper=0.0)
     rows.add(begun, upper=1.0)
+
+
+def _keep_even(rows: _Rows, rule: Even, parts: Sequence[Int64], taken: _Taken, available: Int64) -> None:
+    """Variables: how many the emptiest domain has; whether a domain that is too full already gets any."""
+    carriers, counted = (np.flatnonzero(which).tolist() for which in (rule.carries, rule.counts))
+    regions_of = _regions_of(rule, parts)
+    most = int(available[rule.counts].sum()) + int(rule.before.min(initial=0))
+    fewest = rows.variable(0.0 if rule.is_short else float(most))
+    for domain, before in enumerate(rule.before.tolist()):
+        regions_here = regions_of.get(domain, ())
+        here = _terms(taken, counted, regions_here)
+        rows.add([(fewest, 1.0), *((column, -value) for column, value in here)], upper=float(before))
+        keepers = _terms(taken, carriers, regions_here)
+        if keepers:
+            room = rule.max_skew - before
+            if room < 0:
+                there = _presence(rows, keepers, int(available[rule.carries].sum()))
+                keepers = [*keepers, (there, -float(room))]
+            rows.add([*keepers, (fewest, -1.0)], upper=float(max(0, room)))
+
+
+def _regions_of(rule: Rule, parts: Sequence[Int64]) -> dict[int, list[int]]:
+    """The regions of each domain of a rule, of those that have any."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for region, nodes in enumerate(parts):
+        if rule.domain[nodes[0]] >= 0:
+            found[int(rule.domain[nodes[0]])].append(region)
+    return found
+
+
+def _terms(taken: _Taken, shapes: Iterable[int], regions_here: Iterable[int]) -> list[Term]:
+    """All members of these shapes in these regions."""
+    spots = [(shape, region) for shape in shapes for region in regions_here]
+    return [term for spot in spots for term in taken.get(spot, ())]
 
 
 def _presence(rows: _Rows, terms: Sequence[Term], most: int) -> int:

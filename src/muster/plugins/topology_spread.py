@@ -7,11 +7,12 @@ for a snapshot and carried on over what a trial places and removes.
 Axes: N node rows, K rows asked for, D domains of a constraint.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from muster.api.core import Pod, TopologySpreadConstraint
 from muster.api.selectors import matches_selector
@@ -21,11 +22,13 @@ from muster.cluster.snapshot import PodMove, Snapshot
 from muster.cluster.topology import LabelColumn
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.points import ANY_ROW, NodeReason, NodeVerdict
+from muster.placement.neighbours import Even
 from muster.placement.node_rules import meets_node_rules, tolerates_hard_taints
 from muster.placement.packing import Packing, no_rule
 
 _SKEW_TEXT = "node(s) didn't match pod topology spread constraints"
 _LABEL_TEXT = "node(s) didn't match pod topology spread constraints (missing required label)"
+_STATED_DOMAINS_MAX = 200  # beyond that the integer program grows too large to be worth it
 _HARD, _SOFT = "DoNotSchedule", "ScheduleAnyway"
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
@@ -127,10 +130,25 @@ class PodTopologySpread:
         return np.array(sorted(changed), dtype=np.int32)
 
     def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
-        """Nothing to state where nobody spreads; evenness is about whole domains."""
-        if any(_spreads(pod, _HARD, snapshot) for pod in pods):
+        """A rule for each constraint, shared by those that have the same one.
+
+        None, not stated: a constraint that does not take its own pod, or one of too many domains.
+        """
+        feasible = np.ones((len(pods), len(rows)), dtype=np.bool_)
+        carriers: dict[Hashable, list[int]] = {}
+        spreads: dict[Hashable, _Spread] = {}
+        for index, pod in enumerate(pods):
+            for spread in _spreads(pod, _HARD, snapshot):
+                if not spread.counts_itself:
+                    return None
+                feasible[index] &= spread.column.ids[rows] >= 0
+                key = _key_of(spread)
+                carriers.setdefault(key, []).append(index)
+                spreads[key] = spread
+        rules = [_even(spread, carriers[key], pods, snapshot, rows) for key, spread in spreads.items()]
+        if any(len(rule.before) > _STATED_DOMAINS_MAX for rule in rules):
             return None
-        return no_rule(len(pods), len(rows))
+        return replace(no_rule(len(pods), len(rows)), feasible=feasible, rules=tuple(rules))
 
     def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
         """The mean over constraints of 100 in the emptiest domain, 50 with `maxSkew` pods more, 33 with twice
@@ -195,6 +213,33 @@ def _spread(
         audience=audience,
         counts_itself=matches_selector(audience.selector, pod.metadata.labels),
         counted=counted,
+    )
+
+
+def _key_of(spread: _Spread) -> Hashable:
+    """Equal for constraints that say the same."""
+    audience = spread.audience
+    selector = _ENCODER.encode(audience.selector)
+    limits = (spread.max_skew, spread.min_domains)
+    return (*limits, spread.column.ids.tobytes(), spread.counted.tobytes(), audience.namespaces, selector)
+
+
+def _even(
+    spread: _Spread, carriers: Sequence[int], pods: Sequence[Pod], snapshot: Snapshot, rows: Int32
+) -> Even:
+    """The constraint as the exact search is told of it; `carriers`: which of these pods have it."""
+    domains = _domains(spread, snapshot)
+    existing = np.flatnonzero(domains.exists[:-1])
+    ids = spread.column.ids[rows]
+    carries = np.zeros(len(pods), dtype=np.bool_)
+    carries[carriers] = True
+    return Even(
+        domain=np.where(spread.counted[rows], np.searchsorted(existing, ids), -1).astype(np.int64),
+        carries=carries,
+        counts=np.array([_counts(spread, pod) for pod in pods], dtype=np.bool_),
+        before=domains.pods[existing].astype(np.int64),
+        max_skew=spread.max_skew,
+        is_short=len(existing) < max(1, spread.min_domains),
     )
 
 

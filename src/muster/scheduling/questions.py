@@ -17,7 +17,7 @@ from muster.framework.points import PlacementTotals
 from muster.framework.runner import Runner
 from muster.framework.status import Status
 from muster.placement.domains import Placements
-from muster.placement.neighbours import Near
+from muster.placement.neighbours import minds_order
 from muster.placement.packing import Problem
 from muster.placement.parts import Part
 from muster.placement.shapes import ShapeKey
@@ -68,9 +68,7 @@ def find_question(cast: Cast, snapshot: Snapshot, runner: Runner) -> Question | 
     if isinstance(root, str):
         return root
     packing, is_exact = runner.packing([pods[shape] for shape in shapes], snapshot, rows)
-    is_exact = is_exact and not any(
-        isinstance(rule, Near) for rule in packing.rules
-    )  # the order of those matters
+    is_exact = is_exact and not any(minds_order(rule) for rule in packing.rules)
     if len(shapes) == 1 and is_exact and not packing.rules and _is_simple(cast, root, snapshot, runner):
         return None
     problem = Problem(

@@ -1,4 +1,4 @@
-"""Gangs whose members need each other or keep apart, in the whole scheduler, against trying everything."""
+"""Gangs whose members need each other, keep apart or spread, in the whole scheduler, against brute force."""
 
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ class Kind(NamedTuple):
     count: int
     near: tuple[str, str] | None = None
     apart: tuple[str, str] | None = None
+    even: tuple[str, str] | None = None
 
 
 class Node(NamedTuple):
@@ -38,6 +39,14 @@ def affinity_of(kind: Kind) -> dict[str, Any]:
     return found
 
 
+def spread_of(kind: Kind) -> list[dict[str, Any]]:
+    if kind.even is None:
+        return []
+    selector = {"matchExpressions": [{"key": "app", "operator": "In", "values": list(kind.even[1])}]}
+    rule = {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    return [{**rule, "topologyKey": kind.even[0], "labelSelector": selector}]
+
+
 def world_of(nodes: list[Node], kinds: list[Kind], running: list[str]) -> World:
     """The nodes, pods with these labels running on the first of them, and the gang of all members."""
     world = World()
@@ -49,7 +58,9 @@ def world_of(nodes: list[Node], kinds: list[Kind], running: list[str]) -> World:
     world.group("g", sum(kind.count for kind in kinds))
     for number, kind in enumerate(kinds):
         for index in range(kind.count):
-            words = {"affinity": affinity_of(kind)} if kind.near or kind.apart else {}
+            words: dict[str, Any] = {"affinity": affinity_of(kind)} if kind.near or kind.apart else {}
+            if kind.even:
+                words["topology_spread_constraints"] = spread_of(kind)
             world.pod(f"g-{number}-{index}", group="g", cpu=kind.cpu, labels={"app": kind.label}, **words)
     return world
 
@@ -70,12 +81,26 @@ def may_be(nodes: list[Node], there: list[tuple[Kind, int]], kind: Kind, node: i
             here = domain(nodes, its_node, one.apart[0])
             if here and here == domain(nodes, other_node, one.apart[0]):
                 return False
+    if kind.even is not None and not is_even(nodes, there, kind, node):
+        return False
     if kind.near is None:
         return True
     key, labels = kind.near
     here = domain(nodes, node, key)
     wanted = {domain(nodes, index, key) for other, index in there if other.label in labels} - {""}
     return bool(here) and (here in wanted or (not wanted and kind.label in labels))
+
+
+def is_even(nodes: list[Node], there: list[tuple[Kind, int]], kind: Kind, node: int) -> bool:
+    assert kind.even is not None
+    key, labels = kind.even
+    counts = dict.fromkeys((domain(nodes, index, key) for index in range(len(nodes))), 0)
+    counts.pop("", None)
+    for other, index in there:
+        if other.label in labels and domain(nodes, index, key):
+            counts[domain(nodes, index, key)] += 1
+    here = domain(nodes, node, key)
+    return bool(here) and counts[here] + (kind.label in labels) - min(counts.values()) <= 1
 
 
 def can_be_placed(nodes: list[Node], kinds: list[Kind], running: list[str]) -> bool:
@@ -108,7 +133,13 @@ def message(world: World) -> str:
 rules = st.none() | st.tuples(st.sampled_from(["zone", "host"]), st.sampled_from(["a", "b", "ab"]))
 some_node = st.builds(Node, st.integers(1, 4), st.sampled_from(["", "y", "z"]))
 some_kind = st.builds(
-    Kind, st.sampled_from(["a", "b"]), st.integers(1, 2), st.integers(1, 2), near=rules, apart=rules
+    Kind,
+    st.sampled_from(["a", "b"]),
+    st.integers(1, 2),
+    st.integers(1, 2),
+    near=rules,
+    apart=rules,
+    even=rules,
 )
 
 
@@ -149,6 +180,21 @@ def test_members_that_keep_apart_by_zone_are_proved_impossible_where_zones_are_t
 def test_who_needs_a_member_that_has_room_in_one_zone_only_is_taken_there() -> None:
     nodes = [Node(4, "y"), Node(3, "z"), Node(2, "z")]
     kinds = [Kind("b", 1, 1, near=("zone", "a")), Kind("a", 4, 1)]
+    world = world_of(nodes, kinds, []).run(3)
+    assert world.bound == set()
+    assert "proved impossible" in message(world)
+
+
+def test_members_that_spread_by_zone_go_where_all_of_them_find_room() -> None:
+    nodes = [Node(4, "y"), Node(1, "z"), Node(2, "z")]
+    kinds = [Kind("b", 1, 1), Kind("b", 2, 1, even=("zone", "ab")), Kind("a", 2, 2, even=("zone", "ab"))]
+    world = world_of(nodes, kinds, []).run(3)
+    assert len(world.bound) == 4
+
+
+def test_members_that_spread_over_zones_of_which_one_is_full_are_proved_impossible() -> None:
+    nodes = [Node(6, "y"), Node(1, "z")]
+    kinds = [Kind("a", 1, 3, even=("zone", "ab")), Kind("b", 2, 1, even=("zone", "ab"))]
     world = world_of(nodes, kinds, []).run(3)
     assert world.bound == set()
     assert "proved impossible" in message(world)

@@ -15,6 +15,7 @@ from muster.api.selectors import find_untolerated, matches_selector
 from muster.cluster.snapshot import Snapshot
 from muster.cluster.state import ClusterState
 from muster.framework.events import Change, ClusterEvent, Hint, Rejected
+from muster.placement.neighbours import Even
 from muster.plugins.topology_spread import PodTopologySpread
 from muster.testing.builders import make_cluster, make_node, make_pod
 from muster.testing.conformance import check_plugin
@@ -229,6 +230,25 @@ def test_nodes_that_count_wake_and_taints_only_those_who_heed_them() -> None:
     assert tainted(rejected, ClusterEvent(Change.NODE_TAINTS_CHANGED)) is Hint.SKIP
     heeding = Rejected(None, None, (member("p", spread(nodeTaintsPolicy="Honor")),))
     assert tainted(heeding, ClusterEvent(Change.NODE_TAINTS_CHANGED)) is Hint.QUEUE
+
+
+def test_constraints_are_stated_to_the_exact_search_one_rule_for_all_that_say_the_same() -> None:
+    snapshot = two_zones()
+    pods = [member("p"), member("q"), make_pod("r")]
+    packing = PodTopologySpread().packing(pods, snapshot, snapshot.live_rows())
+    assert packing is not None
+    assert packing.feasible.tolist() == [[True, True, True, False]] * 2 + [[True] * 4]
+    (rule,) = packing.rules
+    assert isinstance(rule, Even)
+    assert rule.domain.tolist() == [0, 0, 1, -1]
+    assert rule.carries.tolist() == rule.counts.tolist() == [True, True, False]
+    assert (rule.before.tolist(), rule.max_skew, rule.is_short) == ([1, 0], 1, False)
+
+
+def test_a_constraint_that_does_not_take_its_own_pod_is_not_stated() -> None:
+    snapshot = two_zones()
+    pod = member("p", labels={"app": "other"})
+    assert PodTopologySpread().packing([pod], snapshot, snapshot.live_rows()) is None
 
 
 def test_a_preferred_spread_scores_the_emptiest_domain_best() -> None:
