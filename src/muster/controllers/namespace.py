@@ -2,17 +2,18 @@
 
 A namespace's own deletion only marks it (`spec.finalizers` holds "kubernetes"); the mark is taken off
 through its `finalize` subresource once nothing is left in it.  What stays because of a grace period or a
-finalizer is waited for.
+finalizer is waited for.  As with stock, nothing goes for five seconds, in which creation is refused already.
 """
 
 from collections.abc import Iterable, Iterator
 
-from muster.controllers.objects import is_deleting, name_of, namespace_of, uid_of
+from muster.controllers.objects import is_deleting, name_of, namespace_of, seconds_of, uid_of
 from muster.controllers.ports import NAMESPACES, PODS, Ask, Seen, View, Wake, Write
 from muster.controllers.reconciler import Key, Reconciler
 
 _DELETIONS_PER_LOOK = 200
 _LOOK_AGAIN_S = 5.0
+BEGINS_AFTER_S = 5.0
 _FINALIZER = "kubernetes"
 
 
@@ -36,6 +37,10 @@ class NamespaceDeletion(Reconciler):
         (name,) = key
         namespace = view.get(NAMESPACES, "", name)
         if namespace is None or not is_deleting(namespace):
+            return
+        begins_s = (seconds_of(namespace["metadata"].get("deletionTimestamp")) or 0.0) + BEGINS_AFTER_S
+        if now_s < begins_s:
+            yield Wake(begins_s)
             return
         asked = 0
         for kind in view.namespaced_kinds():
