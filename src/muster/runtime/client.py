@@ -7,19 +7,22 @@ is retried here: `runtime/watch.py` and `runtime/executor.py` know what is safe 
 """
 
 import logging
+import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, NoReturn, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
 
-import aiohttp
 import msgspec
 from msgspec import Struct
 
 from muster import __version__
 from muster.base.errors import ApiError, ConfigError, Conflict, Expired, Unavailable
-from muster.runtime.credentials import ClientCertificate, Secret
+from muster.runtime.connections import Connections, Dial, NoAnswer, NoConnection, TooLong
+from muster.runtime.credentials import Secret
+from muster.runtime.dialing import Route, dial, proxy_authorization
 from muster.runtime.kubeconfig import Access
 
 JSON = "application/json"
@@ -29,11 +32,12 @@ ANSWER_BYTES_MAX = 1 << 30  # a list in one piece of the largest cluster there i
 REFUSAL_BYTES_MAX = 1 << 20
 LINE_BYTES_MAX = 16 << 20  # ten times what an API server stores of one object
 RETRY_AFTER_S_MAX = 3600.0
-IDLE_S = 30.0  # shorter than what servers and balancers keep an idle connection for
 NOT_SENT = "NotSent"  # `reason` of an Unavailable that never left this machine
 
 log = logging.getLogger("muster.client")
 
+_PRINTABLE = re.compile(r"[!-~]+")
+_REPEATABLE = frozenset({"GET", "PUT", "DELETE"})  # as HTTP has it: said twice is as good as once
 _LEGIBLE = {
     ssl.SSLCertVerificationError: "the server's certificate is not trusted",
     ConnectionRefusedError: "connection refused",
@@ -96,36 +100,25 @@ class ApiClient:
         now_s: Callable[[], float],
         count: Callable[[str, int], None] = lambda verb, code: None,
         timeout_s: float = TIMEOUT_S,
-        connector: Callable[[], aiohttp.BaseConnector] | None = None,
+        dial: Dial = dial,
     ) -> None:
         self._access = access
         self._now_s = now_s
         self._count = count
-        self._timeout = aiohttp.ClientTimeout(total=timeout_s)
-        # Callers bound how much they ask at once; a limit here would let binds hold up a lease.
-        self._connector = connector or (lambda: aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S))
-        self._session: aiohttp.ClientSession | None = None
-        self._tls: ssl.SSLContext | None = None
-        self._tls_of: ClientCertificate | None = None
+        self._timeout_s = timeout_s
+        self._dial = dial
+        self._connections: Connections | None = None
+        self._way: Way | None = None
 
     async def __aenter__(self) -> "ApiClient":
-        self._session = aiohttp.ClientSession(
-            connector=self._connector(),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers={
-                "Accept": JSON,
-                "Accept-Encoding": "identity",
-                "User-Agent": f"muster/{__version__}",
-            },
-            read_bufsize=1 << 20,
-        )
+        self._connections = Connections(self._dial)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._session is not None:
-            await self._session.close()
+        if self._connections is not None:
+            await self._connections.close()
 
     @property
     def server(self) -> str:
@@ -168,24 +161,28 @@ class ApiClient:
                  answer came; its `reason` is NOT_SENT if the server cannot have seen the request).
         """
         data = None if body is None else msgspec.json.encode(body)
-        headers = {"Content-Type": content_type} if data is not None else {}
-        timeout = self._timeout if timeout_s is None else aiohttp.ClientTimeout(total=timeout_s)
+        target = _target(path, query)
         for is_last in (False, True):
             try:
-                async with self._open(method, path, query, headers, data, timeout) as response:
-                    most = ANSWER_BYTES_MAX if response.status < 300 else REFUSAL_BYTES_MAX
-                    raw = await _body_of(response, most)
-            except Unavailable as error:
-                is_untrusted = isinstance(error.__cause__, aiohttp.ClientConnectorCertificateError)
-                if is_last or not is_untrusted or not self._read_anew():
-                    raise
+                way = await self._find_way()
+                reply = await self._pool.ask(
+                    way.route,
+                    way.request(method, target, data, content_type),
+                    most=_most,
+                    timeout_s=timeout_s or self._timeout_s,
+                    may_repeat=method in _REPEATABLE,
+                )
+            except (NoConnection, NoAnswer, TooLong, TimeoutError) as error:
+                self._count(method, 0)
+                if is_last or not _is_untrusted(error) or not self._read_anew():
+                    raise _unreached(self._access.server, error) from error
                 continue
-            self._count(method, response.status)
-            if response.status == 401 and not is_last and self._renew():
+            self._count(method, reply.code)
+            if reply.code == 401 and not is_last and self._renew():
                 continue
-            if response.status >= 300:
-                raise_for(response.status, raw, response.headers)
-            return Answer(response.status, raw, tuple(response.headers.getall("Warning", ())))
+            if reply.code >= 300:
+                raise_for(reply.code, reply.body, reply.headers)
+            return Answer(reply.code, reply.body, reply.warnings)
         raise AssertionError("the second try always returns or raises")
 
     @asynccontextmanager
@@ -194,55 +191,41 @@ class ApiClient:
 
         Raises   ApiError as `call`, on opening and while reading; a line that went silent is Unavailable.
         """
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._timeout.total, sock_read=SILENCE_S)
         for is_last in (False, True):
-            async with self._open("GET", path, query, {}, None, timeout) as response:
-                self._count("WATCH", response.status)
-                if response.status == 401 and not is_last and self._renew():
-                    continue
-                if response.status >= 300:
-                    raw = await _body_of(response, REFUSAL_BYTES_MAX)
-                    raise_for(response.status, raw, response.headers)
-                yield _lines_of(response)
-                return
+            way = await self._find_way()
+            request = way.request("GET", _target(path, query), None, "")
+            try:
+                async with self._pool.stream(way.route, request, most=_most, timeout_s=self._timeout_s) as (
+                    reply,
+                    connection,
+                ):
+                    self._count("WATCH", reply.code)
+                    if reply.code == 401 and not is_last and self._renew():
+                        continue
+                    if reply.code >= 300:
+                        raise_for(reply.code, reply.body, reply.headers)
+                    yield _lines_of(connection.pieces(SILENCE_S))
+                    return
+            except (NoConnection, NoAnswer, TooLong, TimeoutError) as error:
+                self._count("WATCH", 0)
+                raise _unreached(self._access.server, error) from error
 
-    @asynccontextmanager
-    async def _open(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None,
-        headers: dict[str, str],
-        data: bytes | None,
-        timeout: aiohttp.ClientTimeout,
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        if self._session is None:
+    @property
+    def _pool(self) -> Connections:
+        if self._connections is None:
             raise RuntimeError("an ApiClient is used inside `async with`")
+        return self._connections
+
+    async def _find_way(self) -> "Way":
+        """Where to send and what to prove ourselves with, made anew only when one of them has changed."""
         try:
             secret = await self._access.credentials.secret(self._now_s())
-            tls = self._tls_for(secret)
+            way = self._way
+            if way is None or way.access is not self._access or way.secret != secret:
+                self._way = way = Way.of(self._access, secret, known=way)
         except ConfigError as error:
             raise Unavailable(f"no credentials: {error}", code=0, reason=NOT_SENT) from error
-        sent = [*headers.items(), *self._access.headers]
-        if secret.authorization is not None:
-            sent.append(("Authorization", secret.authorization))
-        try:
-            async with self._session.request(
-                method,
-                self._access.server + path,
-                params=query,
-                data=data,
-                headers=sent,
-                ssl=tls if tls is not None else True,
-                server_hostname=self._access.server_name,
-                proxy=self._access.proxy,
-                timeout=timeout,
-                allow_redirects=False,
-            ) as response:
-                yield response
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            self._count(method, 0)
-            raise _unreached(self._access.server, error) from error
+        return way
 
     def _renew(self) -> bool:
         """Whether another try would bring other credentials: made anew, or as the files have them now."""
@@ -255,16 +238,84 @@ class ApiClient:
         if fresh is None:
             return False
         log.info("%s was replaced and is read again", fresh.origin)
-        self._access, self._tls, self._tls_of = fresh, None, None
+        self._access = fresh
         return True
 
-    def _tls_for(self, secret: Secret) -> ssl.SSLContext | None:
-        if self._access.tls is None:
-            return None
-        if self._tls is None or secret.certificate != self._tls_of:
-            self._tls = self._access.tls.context_for(secret.certificate)
-            self._tls_of = secret.certificate
-        return self._tls
+
+class Way(Struct, frozen=True):
+    """Where requests go and what stands at the head of each; `head` has all headers but those of a body."""
+
+    access: Access
+    secret: Secret
+    route: Route
+    prefix: bytes  # before each target: the path of a server behind a gateway; all of its URL for a proxy
+    head: bytes
+
+    @classmethod
+    def of(cls, access: Access, secret: Secret, *, known: "Way | None") -> "Way":
+        """Make one; the TLS context of a known way is kept if it is still the right one.
+
+        Raises   ConfigError for what no header can carry.
+        """
+        url = urlsplit(access.server)
+        tls = None
+        if access.tls is not None:
+            is_same = known is not None and known.access is access
+            if known is not None and is_same and known.secret.certificate == secret.certificate:
+                tls = known.route.tls
+            else:
+                tls = access.tls.context_for(secret.certificate)
+        port = url.port or (443 if url.scheme == "https" else 80)
+        route = Route(url.hostname or "", port, tls, access.server_name or "", access.proxy)
+        headers = [
+            ("Host", url.netloc.rpartition("@")[2]),
+            ("Accept", JSON),
+            ("Accept-Encoding", "identity"),
+            ("User-Agent", f"muster/{__version__}"),
+            *access.headers,
+        ]
+        if secret.authorization is not None:
+            headers.append(("Authorization", secret.authorization))
+        is_relayed = access.proxy is not None and tls is None
+        if is_relayed and (authorization := proxy_authorization(access.proxy or "")) is not None:
+            headers.append(("Proxy-Authorization", authorization))
+        prefix = access.server if is_relayed else url.path.rstrip("/")
+        head = b"".join(_header(name, value, access.origin) for name, value in headers)
+        return cls(access, secret, route, prefix.encode(), head)
+
+    def request(self, method: str, target: bytes, data: bytes | None, content_type: str) -> bytes:
+        """A whole request."""
+        begun = b"%b %b%b HTTP/1.1\r\n%b" % (method.encode(), self.prefix, target, self.head)
+        if data is None:
+            return begun + (b"\r\n" if method == "GET" else b"Content-Length: 0\r\n\r\n")
+        return b"%bContent-Type: %b\r\nContent-Length: %d\r\n\r\n%b" % (
+            begun,
+            content_type.encode(),
+            len(data),
+            data,
+        )
+
+
+def _header(name: str, value: str, origin: str) -> bytes:
+    if any(ord(letter) < 32 or ord(letter) == 127 for letter in value):
+        raise ConfigError(f"what goes into the header {name} has a line break in it", path=origin)
+    return f"{name}: {value}\r\n".encode()
+
+
+def _target(path: str, query: Mapping[str, str] | None) -> bytes:
+    """Path and query as they go on the wire; what a request line cannot hold is escaped."""
+    if not _PRINTABLE.fullmatch(path):
+        path = quote(path, safe="/%:@!$&'()*+,;=~")
+    return (f"{path}?{urlencode(query)}" if query else path).encode()
+
+
+def _most(code: int) -> int:
+    """How many bytes an answer of this code may have."""
+    return ANSWER_BYTES_MAX if code < 300 else REFUSAL_BYTES_MAX
+
+
+def _is_untrusted(error: Exception) -> bool:
+    return isinstance(error, NoConnection) and isinstance(error.cause, ssl.SSLCertVerificationError)
 
 
 def raise_for(code: int, raw: bytes, headers: Mapping[str, str]) -> NoReturn:
@@ -285,7 +336,7 @@ def raise_for(code: int, raw: bytes, headers: Mapping[str, str]) -> NoReturn:
 
 
 def _retry_after_s(status: Status, headers: Mapping[str, str]) -> float | None:
-    header = headers.get("Retry-After", "")
+    header = headers.get("retry-after", "")
     if header.isascii() and header.isdigit():
         return min(float(header), RETRY_AFTER_S_MAX)
     if status.details is not None and status.details.retry_after_seconds is not None:
@@ -295,47 +346,33 @@ def _retry_after_s(status: Status, headers: Mapping[str, str]) -> float | None:
 
 def _unreached(server: str, error: Exception) -> Unavailable:
     """Say in plain words why no answer came, and whether the request can have arrived."""
-    cause: BaseException = error
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        cause = error.certificate_error
-    elif isinstance(error, aiohttp.ClientConnectorError):
-        cause = error.os_error
-    if isinstance(error, aiohttp.ClientPayloadError | aiohttp.ServerDisconnectedError):
+    if isinstance(error, TooLong):
+        return Unavailable(f"an answer of more than {error.most >> 20} MiB", code=0, reason="TooLarge")
+    if isinstance(error, NoAnswer):
         return Unavailable(f"the connection to {server} broke off", code=0, reason="NoAnswer")
+    cause = error.cause if isinstance(error, NoConnection) else error
     words = next((said for kind, said in _LEGIBLE.items() if isinstance(cause, kind)), str(cause))
     if isinstance(cause, ssl.SSLCertVerificationError):
         words += f": {cause.verify_message}"
-    not_sent = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
     return Unavailable(
         f"cannot reach {server}: {words or type(cause).__name__}",
         code=0,
-        reason=NOT_SENT if not_sent else "NoAnswer",
+        reason=NOT_SENT if isinstance(error, NoConnection) else "NoAnswer",
     )
 
 
-async def _body_of(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """The whole body.  Raises Unavailable for one of more than so many bytes, of which no more is read."""
-    chunks, size = [], 0
-    async for chunk in response.content.iter_any():
-        size += len(chunk)
-        if size > most:
-            raise Unavailable(f"an answer of more than {most >> 20} MiB", code=0, reason="TooLarge")
-        chunks.append(chunk)
-    return b"".join(chunks)
-
-
-async def _lines_of(response: aiohttp.ClientResponse) -> AsyncIterator[list[bytes]]:
-    """Split by ourselves: aiohttp's reader refuses lines longer than its buffer; objects may have 1 MiB."""
-    pieces: list[bytes] = []  # of the line that has no end yet
+async def _lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+    """The whole lines that came together; objects may have 1 MiB, so a line may come in many pieces."""
+    begun: list[bytes] = []  # of the line that has no end yet
     size = 0
-    async for chunk in response.content.iter_any():
-        if b"\n" not in chunk:
-            pieces.append(chunk)
-            size += len(chunk)
+    async for piece in pieces:
+        if b"\n" not in piece:
+            begun.append(piece)
+            size += len(piece)
             if size > LINE_BYTES_MAX:
                 most = LINE_BYTES_MAX >> 20
                 raise Unavailable(f"a line of more than {most} MiB in a watch", code=0, reason="TooLarge")
             continue
-        *whole, rest = (b"".join(pieces) + chunk).split(b"\n")
-        pieces, size = [rest], len(rest)
+        *whole, rest = (b"".join(begun) + piece).split(b"\n")
+        begun, size = [rest], len(rest)
         yield [line for line in whole if line]

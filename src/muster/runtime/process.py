@@ -11,10 +11,9 @@ import logging
 import signal
 import socket
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
-import aiohttp
 import numpy as np
 from msgspec import Struct
 
@@ -57,6 +56,8 @@ from muster.framework.ports import (
 )
 from muster.runtime.client import ApiClient
 from muster.runtime.clock import Clock
+from muster.runtime.connections import Dial
+from muster.runtime.dialing import dial
 from muster.runtime.executor import Executor
 from muster.runtime.kubeconfig import Access
 from muster.runtime.leader import LeaderElector
@@ -190,7 +191,7 @@ class SchedulerProcess:
         *,
         clock: Clock,
         rng: np.random.Generator,
-        connector: Callable[[], aiohttp.BaseConnector] | None = None,
+        dial: Dial = dial,
     ) -> None:
         self._settings = settings
         self._scheduler = scheduler
@@ -199,7 +200,7 @@ class SchedulerProcess:
         self._rng = rng
         self._identity = f"{socket.gethostname()[:HOST_NAME_MAX]}_{uuid.uuid4()}"
         self._requests = RequestCounts()
-        self._client = ApiClient(access, now_s=clock.now_s, count=self._requests.count, connector=connector)
+        self._client = ApiClient(access, now_s=clock.now_s, count=self._requests.count, dial=dial)
         self._loop = SchedulerLoop(scheduler, perform=self._perform, now_s=clock.now_s)
         self._executor = Executor(
             self._client,

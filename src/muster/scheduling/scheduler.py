@@ -396,7 +396,9 @@ class Scheduler:
         effects += review_touched(books, now_s, restored=self._restoring)
         self._restoring = False
         for entity in books.speech.tick(now_s):
-            effects += speak(books, entity, now_s)
+            words = speak(books, entity, now_s)
+            books.speech.spend(len(words), now_s)
+            effects += words
         for entity in books.gangs.tick_counts(now_s):
             effects += say_counts(books, entity, now_s)
         put_off = books.rescues.first()  # not what this very cycle puts off: others are decided on in between

@@ -1,15 +1,16 @@
 """A server for the client's tests that needs no network: both ends of a socket pair live in this process."""
 
+import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import aiohttp
 from aiohttp import web
-from aiohttp.client_proto import ResponseHandler
 
 from muster.runtime.client import ApiClient
+from muster.runtime.connections import Dial
 from muster.runtime.credentials import Credentials, Nobody
+from muster.runtime.dialing import Route
 from muster.runtime.kubeconfig import Access
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
@@ -30,20 +31,34 @@ class ManualClock:
         self.value_s += seconds
 
 
-class PairConnector(aiohttp.BaseConnector):
+class PairDialer:
     """Connects every request to `handler` by a socket pair."""
 
     def __init__(self, handler: Handler) -> None:
-        super().__init__(limit=0)
-        self._server = web.Server(handler)
+        self._handler = handler
+        self._server: web.Server[web.BaseRequest] | None = None
+        self._transports: list[asyncio.WriteTransport] = []
 
-    async def _create_connection(self, req: Any, traces: Any, timeout: Any) -> ResponseHandler:
+    async def __call__(self, make: Callable[[], asyncio.Protocol], route: Route) -> None:
+        loop = asyncio.get_running_loop()
+        if self._server is None:
+            self._server = web.Server(self._handler)
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         theirs.setblocking(False)
-        await self._loop.connect_accepted_socket(self._server, theirs)
-        _, protocol = await self._loop.create_connection(self._factory, sock=ours)
-        return protocol
+        try:
+            transport, _ = await loop.connect_accepted_socket(self._server, theirs)
+        except asyncio.CancelledError:
+            ours.close()
+            raise
+        self._transports.append(transport)
+        await loop.create_connection(make, sock=ours)
+
+    async def close(self) -> None:
+        """Close the far ends that are still open."""
+        for transport in self._transports:
+            transport.abort()
+        await asyncio.sleep(0)
 
 
 def client_of(
@@ -52,7 +67,7 @@ def client_of(
     clock: ManualClock | None = None,
     credentials: Credentials | None = None,
     headers: tuple[tuple[str, str], ...] = (),
-    connector: Callable[[], aiohttp.BaseConnector] | None = None,
+    dial: Dial | None = None,
 ) -> ApiClient:
     """A client of a server that is this function."""
     access = Access(
@@ -65,7 +80,7 @@ def client_of(
     return ApiClient(
         access,
         now_s=(clock or ManualClock()).now_s,
-        connector=connector or (lambda: PairConnector(handler)),
+        dial=dial or PairDialer(handler),
         timeout_s=30.0,
     )
 

@@ -3,13 +3,12 @@
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
-import aiohttp
 import pytest
 from aiohttp import web
-from tests.unit.runtime.in_process import ManualClock, PairConnector, client_of, status
+from tests.unit.runtime.in_process import ManualClock, PairDialer, client_of, status
 
 from muster.base.errors import ApiError, ConfigError, Conflict, Expired, Unavailable
 from muster.runtime import client as client_module
@@ -22,6 +21,7 @@ from muster.runtime.credentials import (
     Secret,
     Token,
 )
+from muster.runtime.dialing import Route
 from muster.runtime.kubeconfig import User, read_access
 
 
@@ -158,15 +158,18 @@ async def test_an_answer_that_never_comes_is_unavailable_and_may_have_been_sent(
     assert (caught.value.code, caught.value.reason) == (0, "NoAnswer")
 
 
-class Failing(aiohttp.BaseConnector):
-    """A connector that reaches nobody, for this reason."""
+class Failing:
+    """A dialer that reaches nobody, for this reason."""
 
     def __init__(self, error: OSError) -> None:
-        super().__init__()
         self._error = error
 
-    async def _create_connection(self, req: aiohttp.ClientRequest, traces: object, timeout: object) -> None:  # type: ignore[override]
-        raise aiohttp.ClientConnectorError(req.connection_key, self._error)
+    async def __call__(self, make: Callable[[], asyncio.Protocol], route: Route) -> None:
+        raise self._error
+
+
+async def unasked(request: web.BaseRequest) -> web.Response:
+    raise AssertionError("nobody can reach this")
 
 
 def untrusted(why: str) -> ssl.SSLCertVerificationError:
@@ -187,7 +190,7 @@ def untrusted(why: str) -> ssl.SSLCertVerificationError:
     ],
 )
 async def test_a_server_that_cannot_be_reached_is_told_in_plain_words(error: OSError, words: str) -> None:
-    async with client_of(PairConnector, connector=lambda: Failing(error)) as client:  # type: ignore[arg-type]
+    async with client_of(unasked, dial=Failing(error)) as client:
         with pytest.raises(Unavailable, match=f"cannot reach http://cluster.test: .*{words}") as caught:
             await client.call("POST", "/x", {})
     assert (caught.value.code, caught.value.reason) == (0, NOT_SENT)
@@ -213,15 +216,11 @@ async def test_a_stream_is_cut_into_lines_wherever_its_pieces_end() -> None:
 
 
 async def test_a_line_is_put_together_from_pieces_without_an_end() -> None:
-    class Content:
-        async def iter_any(self) -> AsyncIterator[bytes]:
-            for piece in (b"a", b"b", b"c\nd", b"e\n"):
-                yield piece
+    async def pieces() -> AsyncIterator[bytes]:
+        for piece in (b"a", b"b", b"c\nd", b"e\n"):
+            yield piece
 
-    class Response:
-        content = Content()
-
-    lines = [line async for batch in _lines_of(Response()) for line in batch]  # type: ignore[arg-type]
+    lines = [line async for batch in _lines_of(pieces()) for line in batch]
     assert lines == [b"abc", b"de"]
 
 
@@ -295,7 +294,7 @@ async def test_an_answer_without_an_end_is_given_up(code: int, monkeypatch: pyte
 )
 def test_a_time_to_wait_that_makes_no_sense_is_not_obeyed(header: str, seconds: float | None) -> None:
     with pytest.raises(Unavailable) as caught:
-        raise_for(429, b"{}", {"Retry-After": header})
+        raise_for(429, b"{}", {"retry-after": header})
     assert caught.value.retry_after_s == seconds
 
 
@@ -350,7 +349,7 @@ async def test_a_token_that_is_replaced_in_the_kubeconfig_is_read_again(tmp_path
 
     write_config(tmp_path / "config", "old")
     access = read_access([tmp_path / "config"])
-    client = ApiClient(access, now_s=ManualClock().now_s, connector=lambda: PairConnector(answer))
+    client = ApiClient(access, now_s=ManualClock().now_s, dial=PairDialer(answer))
     async with client:
         await client.call("GET", "/")
         taken = "new"

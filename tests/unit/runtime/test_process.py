@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 from aiohttp import web
-from tests.unit.runtime.in_process import PairConnector, status
+from tests.unit.runtime.in_process import PairDialer, status
 
 from muster.api.core import Pod
 from muster.assembly.config import Config
@@ -41,6 +41,7 @@ class FakeCluster:
         self.version = 100
         self.bound: dict[str, str] = {}
         self.changed = asyncio.Condition()
+        self.dialer = PairDialer(self.answer)
 
     def put(self, path: str, name: str, **parts: Any) -> None:
         """Create or replace an object and tell the watches."""
@@ -86,7 +87,12 @@ class FakeCluster:
         response = web.StreamResponse()
         await response.prepare(request)
         queue: asyncio.Queue[bytes] = asyncio.Queue()
+        for found in self.objects[request.path].values():
+            if int(found["metadata"]["resourceVersion"]) > int(request.query["resourceVersion"]):
+                queue.put_nowait(json.dumps({"type": "ADDED", "object": found}).encode() + b"\n")
         self.watchers[request.path].append(queue)
+        async with self.changed:
+            self.changed.notify_all()
         while True:
             await response.write(await queue.get())
 
@@ -115,7 +121,7 @@ class FakeCluster:
             build(config, third_party={}),
             clock=Clock(),
             rng=np.random.default_rng(1),
-            connector=lambda: PairConnector(self.answer),
+            dial=self.dialer,
         )
 
     @asynccontextmanager
@@ -147,8 +153,10 @@ class FakeCluster:
 
 
 @pytest.fixture
-def cluster() -> FakeCluster:
-    return FakeCluster()
+async def cluster() -> AsyncIterator[FakeCluster]:
+    made = FakeCluster()
+    yield made
+    await made.dialer.close()
 
 
 async def test_a_gang_that_was_there_before_is_bound_whole(cluster: FakeCluster) -> None:
@@ -193,7 +201,8 @@ async def test_a_restored_backup_ends_the_process_so_that_a_fresh_one_begins(
     cluster.add_node("n1", "4")
     process = cluster.process(elects_leader=False)
     task = asyncio.create_task(process.run())
-    await cluster.wait_for(cluster.add_gang(1))
+    async with cluster.changed:
+        await cluster.changed.wait_for(lambda: cluster.watchers[NODES.path])
     cluster.version = 50
     for queue in cluster.watchers[NODES.path]:
         expired = {"type": "ERROR", "object": {"code": 410, "message": "too old"}}

@@ -1,8 +1,10 @@
 """When an entity is asked what it waits for."""
 
+import pytest
+
 from muster.framework.groups import ObjectKey
 from muster.scheduling.members import EntityKey
-from muster.scheduling.speech import QUIET_S, RETRY_S_MAX, Speech
+from muster.scheduling.speech import BURST_S, QUIET_S, RETRY_S_MAX, WRITES_PER_S, Speech
 
 G = EntityKey("podgroup", ObjectKey("default", "g"))
 
@@ -12,9 +14,9 @@ def test_it_is_asked_once_five_seconds_after_the_first_cause() -> None:
     speech.arm(G, 10.0)
     speech.arm(G, 13.0)
     assert speech.next_due_s() == 10.0 + QUIET_S
-    assert speech.tick(14.9) == []
-    assert speech.tick(15.0) == [G]
-    assert speech.tick(100.0) == []
+    assert list(speech.tick(14.9)) == []
+    assert list(speech.tick(15.0)) == [G]
+    assert list(speech.tick(100.0)) == []
 
 
 def test_after_failed_writes_it_is_asked_ever_later() -> None:
@@ -27,7 +29,7 @@ def test_after_failed_writes_it_is_asked_ever_later() -> None:
         assert due_s is not None
         waits.append(due_s - now_s)
         now_s = due_s
-        speech.tick(now_s)
+        assert list(speech.tick(now_s)) == [G]
     assert waits[:4] == [5, 10, 20, 40]
     assert waits[-1] == RETRY_S_MAX
 
@@ -37,3 +39,25 @@ def test_one_that_is_gone_is_not_asked() -> None:
     speech.arm(G, 0.0)
     speech.forget(G)
     assert speech.next_due_s() is None
+
+
+def test_a_flood_of_words_is_spread_over_time() -> None:
+    speech = Speech()
+    entities = [EntityKey("podgroup", ObjectKey("default", f"g-{number}")) for number in range(500)]
+    for entity in entities:
+        speech.arm(entity, 0.0)
+    said: list[tuple[float, EntityKey]] = []
+    while (due_s := speech.next_due_s()) is not None:
+        for entity in speech.tick(due_s):
+            said.append((due_s, entity))
+            speech.spend(2, due_s)
+    assert [entity for _, entity in said] == entities
+    assert sum(at_s == QUIET_S for at_s, _ in said) == pytest.approx(BURST_S * WRITES_PER_S / 2, abs=1)
+    assert said[-1][0] == pytest.approx(QUIET_S + 1000 / WRITES_PER_S - BURST_S, abs=0.1)
+
+
+def test_who_has_nothing_new_to_say_holds_up_nobody() -> None:
+    speech = Speech()
+    for number in range(500):
+        speech.arm(EntityKey("podgroup", ObjectKey("default", f"g-{number}")), 0.0)
+    assert len(list(speech.tick(QUIET_S))) == 500
