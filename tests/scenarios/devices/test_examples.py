@@ -47,6 +47,23 @@ spec:
   containers: [{name: c, image: example.com/c:1}]
 """
 
+LATE = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: one-more}
+spec:
+  devices:
+    requests: [{name: r, exactly: {deviceClassName: gpu-part}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: late}
+spec:
+  schedulerName: muster
+  resourceClaims: [{name: c, resourceClaimName: one-more}]
+  containers: [{name: c, image: example.com/c:1}]
+"""
+
 
 class Room:
     """A cluster of the nodes in `nodes.yaml`, or of the first few, with the classes."""
@@ -94,8 +111,16 @@ def pair_of(device: str) -> int:
 def test_the_driver_publishes_what_the_node_file_says() -> None:
     room = Room()
     room.cluster.sleep(1)
-    counts = {found["spec"]["nodeName"]: len(found["spec"]["devices"]) for found in room.api.items(SLICES)}
-    assert counts == {"gpu-1": 8, "gpu-2": 8, "gpu-3": 8, "gpu-4": 15}
+    counts = {
+        found["metadata"]["name"].partition("-gpu.")[0]: len(found["spec"]["devices"])
+        for found in room.api.items(SLICES)
+        if "devices" in found["spec"]
+    }
+    assert counts == {"gpu-1": 8, "gpu-2": 8, "gpu-3": 8, "gpu-4": 18}
+    (counters,) = [found["spec"] for found in room.api.items(SLICES) if "sharedCounters" in found["spec"]]
+    assert counters["sharedCounters"] == [
+        {"name": "mig-0", "counters": {"slices": {"value": "7"}, "memory": {"value": "80Gi"}}}
+    ]
 
 
 def test_every_member_gets_a_linked_pair_and_a_volume() -> None:
@@ -133,11 +158,13 @@ def test_the_manifests_of_the_page_do_what_it_says() -> None:
     assert nodes["reader-0"] == nodes["reader-1"] != ""
     claims = {claim["metadata"]["name"]: claim["status"] for claim in room.api.items(CLAIMS)}
     (result,) = claims.pop("small")["allocation"]["devices"]["results"]
-    assert (result["pool"], result["device"]) == ("gpu-4", "part-0")
+    assert (result["pool"], result["device"]) == ("gpu-4", "mig-0-1g-0")
+    parts = [result["device"] for result in claims.pop("mixed")["allocation"]["devices"]["results"]]
+    assert parts == ["mig-0-3g-0", "mig-0-1g-1", "mig-0-1g-2", "mig-0-1g-3"]
     (shared,) = claims.values()
     assert [(user["resource"], user["name"]) for user in shared["reservedFor"]] == [("podgroups", "readers")]
     room.cluster.sleep(30)
-    assert room.bound() == 4
+    assert room.bound() == 5
     failed = [event for event in room.api.items(EVENTS) if event["reason"] == "ProvisioningFailed"]
     assert len(failed) == 2
 
@@ -150,3 +177,22 @@ def test_what_the_page_says_is_not_honoured_is_told() -> None:
     condition = condition_of(pod, "PodScheduled")
     assert condition is not None
     assert 'resourceclaim "c": request r: derivedAttributes are not honoured yet' in condition["message"]
+
+
+def test_a_gpu_whose_parts_are_taken_is_not_given_as_a_whole() -> None:
+    page = (ROOT / "docs" / "devices-and-volumes.md").read_text(encoding="utf-8")
+    room = Room()
+    blocks = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
+    for block in blocks[:2]:
+        room.apply(block)
+    room.apply(LATE)
+    room.cluster.sleep(1)
+    pods = {pod["metadata"]["name"]: pod for pod in room.api.items(PODS)}
+    assert node_of(pods["tuner"]) == "gpu-4"
+    condition = condition_of(pods["late"], "PodScheduled")
+    assert condition is not None
+    assert "cannot allocate all claims" in condition["message"]
+    room.api.must("DELETE", f"{PODS}/tuner")
+    room.cluster.sleep(60)
+    late = next(pod for pod in room.api.items(PODS) if pod["metadata"]["name"] == "late")
+    assert node_of(late) == "gpu-4"

@@ -45,6 +45,35 @@ def test_neighbours_have_their_pair_in_common() -> None:
     assert pairs == [0, 0, 1, 1, 2]
 
 
+MIG = {"counters": {"slices": 7, "memory": "80Gi"}, "attributes": {"model": "H100"}}
+PART = {"name": "1g", "count": 2, "counters": {"slices": 1, "memory": "10Gi"}}
+
+
+def test_a_device_and_its_parts_are_cut_from_the_same_counters() -> None:
+    part = {**PART, "attributes": {"profile": "1g.10gb"}, "capacity": {"memory": "10Gi"}}
+    (pool,) = read_pools([entry(name="mig", **MIG, partitions=[part])], "n1", "$")
+    amounts = {"slices": {"value": "7"}, "memory": {"value": "80Gi"}}
+    assert pool.counter_sets == [{"name": name, "counters": amounts} for name in ("mig-0", "mig-1")]
+    kinds = [device["name"] for device in pool.devices]
+    assert kinds == ["mig-0", "mig-0-1g-0", "mig-0-1g-1", "mig-1", "mig-1-1g-0", "mig-1-1g-1"]
+    whole, first = pool.devices[3:5]
+    assert whole["consumesCounters"] == [{"counterSet": "mig-1", "counters": amounts}]
+    assert first == {
+        "name": "mig-1-1g-0",
+        "attributes": {"profile": {"string": "1g.10gb"}, "parent": {"string": "mig-1"}},
+        "capacity": {"memory": {"value": "10Gi"}},
+        "consumesCounters": [
+            {"counterSet": "mig-1", "counters": {"slices": {"value": "1"}, "memory": {"value": "10Gi"}}}
+        ],
+    }
+
+
+def test_parts_are_tainted_with_the_whole() -> None:
+    taints = [{"key": "slow", "effect": "NoSchedule"}]
+    (pool,) = read_pools([entry(taints=taints, **MIG, partitions=[PART])], "n1", "$")
+    assert all(device["taints"] == taints for device in pool.devices)
+
+
 def test_entries_of_one_pool_come_together_and_others_stay_apart() -> None:
     found = read_pools([entry(name="a"), entry(name="b"), entry(pool="other")], "n1", "$")
     assert [(pool.name, len(pool.devices)) for pool in found] == [("n1", 4), ("other", 2)]
@@ -93,7 +122,7 @@ def test_entries_of_one_pool_come_together_and_others_stay_apart() -> None:
             id="effect",
         ),
         pytest.param(
-            [entry(), entry()], "$[1].name: 'device' is the name of other", "its own", id="same-name"
+            [entry(), entry()], "$[1].name: 'device-0' is the name of another", "its own", id="same-name"
         ),
         pytest.param(
             [entry(count=100), entry(name="b", count=29)],
@@ -106,6 +135,42 @@ def test_entries_of_one_pool_come_together_and_others_stay_apart() -> None:
             "$[1].count: pool 'n1' of gpu.example.com would have 65 devices of at most 64",
             "another pool",
             id="too-many-with-taints",
+        ),
+        pytest.param(
+            [entry(count=9, **MIG, partitions=[PART])],
+            "$[0].count: pool 'n1' of gpu.example.com would have 9 divided devices of at most 8",
+            "another pool",
+            id="too-many-divided",
+        ),
+        pytest.param(
+            [entry(**MIG)], "$[0].partitions: counters and partitions go together", "cut", id="no-partitions"
+        ),
+        pytest.param(
+            [entry(partitions=[PART])], "$[0].counters: counters and partitions", "slices", id="no-counters"
+        ),
+        pytest.param(
+            [entry(**MIG, partitions=[{**PART, "counters": {"cores": 1}}])],
+            "$[0].partitions[0].counters: must be some of the device's counters: slices, memory",
+            "",
+            id="other-counters",
+        ),
+        pytest.param(
+            [entry(**MIG, partitions=[{**PART, "count": 0}])],
+            "$[0].partitions[0].count: must be between 1 and 64, got 0",
+            "",
+            id="no-parts",
+        ),
+        pytest.param(
+            [entry(**MIG, partitions=[{**PART, "attributes": {"parent": "x"}}])],
+            "$[0].partitions[0].attributes.parent: is the name of the device",
+            "leave it out",
+            id="own-parent",
+        ),
+        pytest.param(
+            [entry(**{**MIG, "counters": {"Slices": 7}}, partitions=[PART])],
+            "$[0].counters.Slices: not a name",
+            "lower case",
+            id="counter-name",
         ),
     ],
 )

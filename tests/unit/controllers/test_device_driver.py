@@ -56,6 +56,30 @@ def test_a_new_description_raises_the_generation() -> None:
     assert names([{"metadata": device} for device in found["spec"]["devices"]]) == ["device-0"]
 
 
+CUT = {
+    "name": "mig",
+    "counters": {"slices": 7},
+    "partitions": [{"name": "1g", "count": 7, "counters": {"slices": 1}}],
+}
+
+
+def test_counters_have_a_slice_of_their_own_in_the_same_generation() -> None:
+    cluster = make_cluster()
+    add_node(cluster, "n1", {"driver": GPU, "count": 2, **CUT})
+    devices, counters = cluster.all(DEVICE_SLICES)
+    assert names([devices, counters]) == [f"n1-{GPU}", f"n1-{GPU}-counters"]
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 2}
+    assert devices["spec"]["pool"] == counters["spec"]["pool"] == pool
+    assert names([{"metadata": each} for each in counters["spec"]["sharedCounters"]]) == ["mig-0", "mig-1"]
+    describe(cluster, "n1", {"driver": GPU, "count": 1, **CUT})
+    assert {found["spec"]["pool"]["generation"] for found in cluster.all(DEVICE_SLICES)} == {2}
+    cluster.delete(DEVICE_SLICES, f"n1-{GPU}-counters", namespace="")
+    assert {found["spec"]["pool"]["generation"] for found in cluster.all(DEVICE_SLICES)} == {3}
+    describe(cluster, "n1", {"driver": GPU, "count": 1})
+    (found,) = cluster.all(DEVICE_SLICES)
+    assert found["spec"]["pool"] == {"name": "n1", "generation": 4, "resourceSliceCount": 1}
+
+
 def test_a_slice_that_somebody_changed_stays_as_it_is() -> None:
     cluster = make_cluster()
     add_node(cluster, "n1", {"driver": GPU, "count": 1})
