@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from muster.sim.plays import Play
     from muster.sim.report import Report
 
 _YOUNG_OBJECTS_BEFORE_COLLECTION = 100_000  # a run makes few rings, and ends before they matter
@@ -74,12 +75,14 @@ def simulate(
         elif report.violation:
             print(f"seed {report.seed}: {report.violation}\n  replay: {report.replay}", flush=True)
     play = PLAYS[scenario]
-    lacking = missing(_counts_of(reports), play.required) if len(reports) >= play.seeds_min else []
+    lacking = missing(_counts_of(reports), play.required)
+    are_enough = len(reports) >= play.seeds_min
     if not as_json:
-        _print_summary(reports, lacking)
-    elif lacking:
+        _print_summary(reports, play, lacking)
+    elif lacking and are_enough:
         print(json.dumps({"neverHappened": lacking}))
-    raise typer.Exit(1 if lacking or any(report.violation for report in reports) else 0)
+    fails = (lacking and are_enough) or any(report.violation for report in reports)
+    raise typer.Exit(1 if fails else 0)
 
 
 def _kept(results: Path | None, scenario: str, first: int) -> "list[Report]":
@@ -137,7 +140,7 @@ def _played(
                 yield future.result()
 
 
-def _print_summary(reports: "list[Report]", lacking: list[str]) -> None:
+def _print_summary(reports: "list[Report]", play: "Play", lacking: list[str]) -> None:
     count = len(reports)
     broken = sum(bool(report.violation) for report in reports)
     without_room = sum(report.gangs_waiting for report in reports)
@@ -154,10 +157,14 @@ def _print_summary(reports: "list[Report]", lacking: list[str]) -> None:
     }
     for name, value in rows.items():
         print(f"{name:20} {value}")
-    for name, times in sorted(_counts_of(reports).items()):
-        print(f"  {times:7} {name}")
-    for name in lacking:
-        print(f"never happened: {name}")
+    counts = _counts_of(reports)
+    for name in sorted({*counts, *play.required}):
+        print(f"  {counts[name]:7} {name}")
+    if count >= play.seeds_min:
+        for name in lacking:
+            print(f"never happened: {name}")
+    elif lacking:
+        print(f"{len(lacking)} kinds never happened, which fails from {play.seeds_min} seeds on")
 
 
 def _counts_of(reports: "list[Report]") -> Counter[str]:

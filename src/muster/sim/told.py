@@ -82,6 +82,7 @@ class Told:
             return
         if said.key not in self.unanswered or bind.node_name not in self.nodes:
             del self.on_the_wire[said.key]
+            self.unanswered.discard(said.key)
 
     def reset(self) -> None:
         """A new scheduler is told everything anew, and knows of no binding on the wire."""

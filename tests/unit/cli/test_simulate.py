@@ -11,6 +11,8 @@ from muster.base.errors import ConfigError
 from muster.cli.simulate import _numbers, simulate
 from muster.framework.status import Status
 from muster.plugins.gang_scheduling import GangScheduling
+from muster.sim import plays
+from muster.sim.plays import PLAYS
 
 
 def exit_code_of(**options: object) -> int:
@@ -61,3 +63,22 @@ def test_seeds_that_are_in_the_file_are_not_played_again(
 def test_more_seeds_are_played_only_while_there_is_time() -> None:
     assert list(_numbers(3, 2, minutes=0.0)) == [3, 4]
     assert list(islice(_numbers(3, 2, minutes=60.0), 5)) == [3, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize(("seeds_min", "code"), [(3, 0), (2, 1)])
+def test_a_kind_that_never_happened_is_printed_and_fails_over_enough_seeds(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    seeds_min: int,
+    code: int,
+) -> None:
+    play = PLAYS["churn"]._replace(required=("gang placed at once", "pigs flew"), seeds_min=seeds_min)
+    monkeypatch.setattr(plays, "PLAYS", {"churn": play})
+    results = tmp_path / "seeds.jsonl"
+    assert exit_code_of(seed=16, seeds=1, results=results) == 0  # a chunk: not judged alone
+    capsys.readouterr()
+    assert exit_code_of(seed=16, seeds=2, results=results) == code
+    printed = capsys.readouterr().out.splitlines()
+    assert "        0 pigs flew" in printed
+    assert ("never happened: pigs flew" in printed) is bool(code)

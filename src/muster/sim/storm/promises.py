@@ -145,6 +145,8 @@ class SoundDecisions:
                 for checker in (replica.whole, replica.room, replica.evictions, replica.backoffs):
                     for complaint in checker.check(now_s):
                         yield f"{replica.identity}: {checker.name}: {complaint}"
+            for complaint in replica.questions.check(now_s):
+                yield f"{replica.identity}: {replica.questions.name}: {complaint}"
             if replica.line.impatience:
                 yield f"Retry-After: {replica.line.impatience[0]}"
         if now_s - self._looked_s >= _LOOK_EVERY_S:

@@ -29,6 +29,7 @@ from muster.framework.ports import (
 from muster.placement.exact import Limits, solve
 from muster.sim.client import SCHEDULER_NAMES
 from muster.sim.evictions import SoundEvictions
+from muster.sim.storm.answers import LostIsAskedFor
 from muster.sim.storm.informer import Informer, Source
 from muster.sim.storm.line import Answer, Line, Server
 from muster.sim.storm.outbox import Outbox
@@ -104,6 +105,7 @@ class Replica:
         self.room = RoomAsTold(self.told)
         self.evictions = SoundEvictions(self.told)
         self.backoffs = ReleasesBackOff(self.told)
+        self.questions = LostIsAskedFor(self.told)
         self.line = Line(world, sky, identity)
         self._world = world
         self._sky = sky
@@ -289,6 +291,7 @@ class Replica:
         self.told.observe(event, effects, now_s)
         self.evictions.observe(event, effects, now_s)
         self.backoffs.observe(event, effects, now_s)
+        self.questions.observe(event, effects, now_s)
         for effect in effects:
             if self.is_dead:
                 return
