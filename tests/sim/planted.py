@@ -127,18 +127,14 @@ def retry_after_ignored() -> Patches:
 
 def lease_not_checked() -> Patches:
     """Whoever has been the leader writes on."""
-    yield patch.object(Candidacy, "may_write", lambda self, now_s: self.leads)
+    yield patch.object(Replica, "may_write", property(lambda self: self.candidacy.leads))
 
 
-def clock_stops_while_paused() -> Patches:
-    """A process that stood still does not know that time has passed."""
-    pause = Replica.pause
-
-    def stand_still(self: Replica, seconds: float) -> None:
-        pause(self, seconds)
-        self.clock._offset_s -= seconds
-
-    yield patch.object(Replica, "pause", stand_still)
+def clock_stops_while_asleep() -> Patches:
+    """The lease is judged by a clock that stands still while the machine sleeps."""
+    yield patch.object(
+        Replica, "may_write", property(lambda self: self.candidacy.may_write(self.clock.now_s()))
+    )
 
 
 def lease_judged_by_its_text() -> Patches:
@@ -167,7 +163,7 @@ def lease_taken_by_force() -> Patches:
 
 def two_leaders() -> Patches:
     """Everybody who runs decides."""
-    yield patch.object(Candidacy, "may_write", lambda self, now_s: True)
+    yield patch.object(Replica, "may_write", property(lambda self: True))
     yield patch.object(Candidacy, "leads", property(lambda self: True))
 
 
@@ -291,7 +287,7 @@ MUTANTS: dict[str, Mutant] = {
         old_list_believed,
         retry_after_ignored,
         lease_not_checked,
-        clock_stops_while_paused,
+        clock_stops_while_asleep,
         lease_judged_by_its_text,
         lease_taken_by_force,
         two_leaders,

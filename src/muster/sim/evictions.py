@@ -154,14 +154,15 @@ class SoundEvictions:
         return True
 
     def _not_counted_on(self, rank: int) -> list[Pod]:
-        """Pods that are leaving, but whose room a preemptor of this rank does not count on."""
+        """Pods that are leaving or asked to, but whose room a preemptor of this rank does not count on."""
+        asked = {uid for victims in self._leaving.values() for uid in victims}
         return [
             pod
             for key, pod in self._told.pods.items()
-            if pod.is_terminating
-            and (
-                self._rank(key, pod) >= rank
-                or self._now_s > parse_seconds(pod.metadata.deletion_timestamp) + OVERDUE_S
+            if ((pod.is_terminating or pod.metadata.uid in asked) and self._rank(key, pod) >= rank)
+            or (
+                pod.is_terminating
+                and self._now_s > parse_seconds(pod.metadata.deletion_timestamp) + OVERDUE_S
             )
         ]
 

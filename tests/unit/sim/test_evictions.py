@@ -120,3 +120,16 @@ def test_those_who_were_asked_to_leave_before_do_not_stay() -> None:
         ObjectKey("default", "low2"), "uid-low2", Condition("DisruptionTarget", "True"), "pod", late
     )
     assert scene.tell(TimeReached(), seat, rest) == []
+
+
+def test_room_of_a_victim_as_important_as_the_preemptor_is_not_counted_on() -> None:
+    scene = Scene()
+    scene.tell(NodeSeen(make_node("n2", cpu=4)))
+    scene.see(make_pod("equal", cpu=2, node="n2", priority=10))
+    for name in ("low3", "low4"):
+        scene.see(make_pod(name, cpu=1, node="n2", priority=1))
+    scene.see(make_pod("top", cpu=1, priority=1000))
+    top = ObjectKey("default", "top")
+    seat = PatchPodStatus(top, "uid-top", nominated_node_name="n2")
+    assert scene.tell(TimeReached(), seat, replace(evict("equal"), preemptor=top)) == []
+    assert scene.decide("low3", seat="n2") == []

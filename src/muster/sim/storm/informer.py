@@ -88,7 +88,7 @@ class Informer:
     @property
     def is_carrying(self) -> bool:
         """Whether something is on its way to the scheduler, or may be."""
-        return bool(self._frames) or not self._is_watching
+        return bool(self._frames) or not (self._is_watching and self.synced)
 
     def list(self) -> None:
         """List everything anew, then watch."""

@@ -32,6 +32,7 @@ class Outages:
             (1.0, self._backup_is_restored),
             (2.0, self._replica_lags),
             (2.0, self._leader_stands_still),
+            (1.5, self._leader_sleeps),
             (1.0, self._standby_stands_still),
             (2.0, self._leader_is_killed),
             (1.5, self._leader_is_stopped),
@@ -122,6 +123,11 @@ class Outages:
         if (leader := self._world.deciding) is not None:
             self._world.count("leader stood still")
             leader.pause(self._between(*_LEASE_AND_MORE_S))
+
+    def _leader_sleeps(self) -> None:
+        if (leader := self._world.deciding) is not None:
+            self._world.count("machine of the leader slept")
+            leader.sleep(self._between(*_LEASE_AND_MORE_S))
 
     def _standby_stands_still(self) -> None:
         standbys = [each for each in self._world.replicas.values() if not each.is_deciding]

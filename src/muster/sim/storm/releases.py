@@ -6,7 +6,7 @@ long the next process waits is not judged: it knows the release by its condition
 
 from collections.abc import Iterable
 
-from muster.framework.groups import GroupKey, ObjectKey
+from muster.framework.groups import GroupKey
 from muster.framework.ports import BindPod, Effect, Event, EvictPod
 from muster.sim.told import Told
 
@@ -28,7 +28,7 @@ class ReleasesBackOff:
         """Note releases, and judge bindings."""
         for effect in effects:
             if isinstance(effect, EvictPod) and not effect.preemptor_kind:
-                self._release(effect.key, now_s)
+                self._release(effect, now_s)
             elif isinstance(effect, BindPod) and effect.group is not None and effect.uid not in self._asked:
                 self._asked.add(effect.uid)
                 after_s = now_s - self._released_s.get(effect.group, -BACKOFF_S)
@@ -42,9 +42,16 @@ class ReleasesBackOff:
         complaints, self._complaints = self._complaints, []
         return complaints
 
-    def _release(self, key: ObjectKey, now_s: float) -> None:
-        """A pod is released: its gang waits, unless its owner wants it restarted at once."""
-        group_key = self._told.group_of.get(key)
+    def _release(self, effect: EvictPod, now_s: float) -> None:
+        """A pod is released: its gang waits.
+
+        Unless its owner wants it restarted at once, or members alone go, for they were not ready in time.
+        """
+        group_key = self._told.group_of.get(effect.key)
         group = self._told.groups.get(group_key) if group_key is not None else None
-        if group_key is not None and group is not None and group.terms.on_member_loss != "restart":
+        if group_key is None or group is None:
+            return
+        policy = group.terms.on_member_loss
+        goes_alone = policy == "replace" and "were ready within" in (effect.condition.message or "")
+        if policy != "restart" and not goes_alone:
             self._released_s[group_key] = now_s

@@ -5,6 +5,7 @@ the rest plays what `runtime/` does.  A process that is stopped, crashes or lose
 again: the world starts another in its place.  Next: `world.py`.
 """
 
+import math
 from collections.abc import Callable
 from typing import Protocol
 
@@ -13,7 +14,7 @@ import msgspec
 from muster.apiserver.kinds import Kind as Row
 from muster.apiserver.store import Change
 from muster.assembly.config import Config
-from muster.assembly.leadership import JITTER, RETRY_S, Candidacy, Lease
+from muster.assembly.leadership import JITTER, RENEW_DEADLINE_S, RETRY_S, Candidacy, Lease
 from muster.assembly.loopback import BRANCHES_PER_MS, SEARCH_S
 from muster.assembly.profiles import build
 from muster.framework.ports import (
@@ -59,18 +60,30 @@ class Surroundings(Server, Source, Protocol):
 
 
 class ProcessClock:
-    """Unix seconds of one process: off by `offset_s`, and faster by `drift`; runs on while it is paused."""
+    """Unix seconds of one process: off by `offset_s`, and faster by `drift`.
+
+    It runs on while the process is paused, and stands still while the machine sleeps; `boot_s` does not.
+    """
 
     def __init__(self, true_s: Callable[[], float], *, offset_s: float, drift: float) -> None:
         self._true_s = true_s
         self._start_s = true_s()
         self._offset_s = offset_s
         self._drift = drift
+        self._slept_s = 0.0
 
     def now_s(self) -> float:
         """The time that this process believes it is."""
+        return self.boot_s() - self._slept_s
+
+    def boot_s(self) -> float:
+        """The same, the time that the machine slept included (CLOCK_BOOTTIME)."""
         true_s = self._true_s()
         return true_s + self._offset_s + (true_s - self._start_s) * self._drift
+
+    def sleep(self, seconds: float) -> None:
+        """The machine sleeps for so long from now on."""
+        self._slept_s += seconds
 
     def true_delay_s(self, at_s: float) -> float:
         """How long it truly is until this clock shows `at_s`."""
@@ -111,13 +124,14 @@ class Replica:
         self._sky = sky
         self._paused_until_s = 0.0
         self._wake_s: float | None = None
+        self._renewed_boot_s = -math.inf
         self._outbox = Outbox(
             self.line,
             sky,
             tell=self._outcome,
             later=self.later,
             now_s=clock.now_s,
-            may_write=lambda: self.candidacy.may_write(clock.now_s()),
+            may_write=lambda: self.may_write,
             lost=lambda: self.end("lost"),
         )
         self._informers = {
@@ -149,6 +163,16 @@ class Replica:
         """Let the process stand still; its clock goes on."""
         self._paused_until_s = max(self._paused_until_s, self._world.now_s() + seconds)
 
+    def sleep(self, seconds: float) -> None:
+        """Let the machine sleep: the process stands still, and so does its clock."""
+        self.pause(seconds)
+        self.clock.sleep(seconds)
+
+    @property
+    def may_write(self) -> bool:
+        """Whether it renewed the lease in time, by a clock that goes on while the machine sleeps."""
+        return self.candidacy.leads and self.clock.boot_s() < self._renewed_boot_s + RENEW_DEADLINE_S
+
     @property
     def is_paused(self) -> bool:
         """Whether it stands still now."""
@@ -166,7 +190,7 @@ class Replica:
         if self.is_dead:
             return
         call = self.candidacy.resignation(self.clock.now_s())
-        if call is not None and self.candidacy.may_write(self.clock.now_s()):
+        if call is not None and self.may_write:
             self.line.send(call, lambda answer: None, self.candidacy.timeout_s(self.clock.now_s()))
         self.end("stopped")
 
@@ -214,8 +238,8 @@ class Replica:
 
     def _campaign(self) -> None:
         """Acquire or renew once, and again after a while."""
-        candidacy, now_s = self.candidacy, self.clock.now_s()
-        if candidacy.leads and not candidacy.may_write(now_s):
+        candidacy = self.candidacy
+        if candidacy.leads and not self.may_write:
             self.end("lost")
             return
 
@@ -224,18 +248,19 @@ class Replica:
                 self._campaign_later()
                 return
             lease = msgspec.convert(answer.body, Lease) if answer.code == 200 else None
-            asked_s, led = self.clock.now_s(), candidacy.leads
+            asked_s, asked_boot_s, led = self.clock.now_s(), self.clock.boot_s(), candidacy.leads
             call = candidacy.bid(lease, asked_s)
             if led and not candidacy.leads:
                 self.end("lost")
             elif call is None:
                 self._campaign_later()
             else:
-                self._ask(call, lambda reply: written(reply, asked_s))
+                self._ask(call, lambda reply: written(reply, asked_s, asked_boot_s))
 
-        def written(answer: Answer, asked_s: float) -> None:
+        def written(answer: Answer, asked_s: float, asked_boot_s: float) -> None:
             if 0 < answer.code < 300:
                 candidacy.won(msgspec.convert(answer.body, Lease), asked_s)
+                self._renewed_boot_s = asked_boot_s
                 self._lead()
             self._campaign_later()
 
@@ -265,7 +290,7 @@ class Replica:
         if not all(informer.synced for informer in self._informers.values()):
             self.later(self._begin, 0.1)
             return
-        if not self.candidacy.may_write(self.clock.now_s()):
+        if not self.may_write:
             self.end("lost")
             return
         self.term = self._world.next_term()

@@ -44,6 +44,7 @@ FAULTS = (
     "API server lags",
     "restored from a backup",
     "leader stood still",
+    "machine of the leader slept",
     "standby stood still",
     "leader killed",
     "node lost",

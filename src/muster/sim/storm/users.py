@@ -155,6 +155,8 @@ class Users:
             annotations["muster.dev/bind-timeout"] = str(self._generator.choice(["30", "60s", "2m"]))
         if self._strikes(0.4):
             annotations["muster.dev/on-member-loss"] = str(self._generator.choice(_POLICIES))
+        if self._strikes(0.2):
+            annotations["muster.dev/ready-timeout"] = "45s"
         cpu = str(self._generator.choice(["1", "1", "500m", "2", "3"]))
         spec = pod_spec({"cpu": cpu}, scheduler=SCHEDULER_NAMES[0], group=name, priority_class=priority_class)
         manifest = group_manifest(

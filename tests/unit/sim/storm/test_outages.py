@@ -23,6 +23,7 @@ def test_a_run_has_at_least_ten_incidents() -> None:
         ("_replica_lags", "API server lags"),
         ("_leader_stands_still", "leader stood still"),
         ("_standby_stands_still", "standby stood still"),
+        ("_leader_sleeps", "machine of the leader slept"),
         ("_leader_is_killed", "leader killed"),
         ("_leader_is_stopped", "process stopped"),
         ("_leader_goes_while_the_standby_lags", "leader went while the standby lagged"),

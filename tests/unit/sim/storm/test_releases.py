@@ -38,6 +38,18 @@ def test_a_released_gang_waits(on_member_loss: str, after_s: float, count: int) 
     assert len(list(checker.check(0.0))) == count
 
 
+@pytest.mark.parametrize(("on_member_loss", "count"), [("replace", 0), ("release", 1)])
+def test_members_that_alone_were_not_ready_in_time_are_replaced_at_once(
+    on_member_loss: str, count: int
+) -> None:
+    checker = listener(on_member_loss=on_member_loss)
+    message = "gang default/g is released: 1 of 2 members were ready within 45 s"
+    late = EvictPod(POD, "uid-p", Condition("DisruptionTarget", "True", message=message))
+    checker.observe(TimeReached(), (late,), 100.0)
+    checker.observe(TimeReached(), (BIND,), 101.0)
+    assert len(list(checker.check(0.0))) == count
+
+
 def test_a_binding_that_is_asked_for_again_is_no_new_one() -> None:
     checker = listener()
     checker.observe(TimeReached(), (BIND,), 90.0)

@@ -80,3 +80,21 @@ def test_a_clock_is_off_and_drifts() -> None:
     true_s[0] += 100.0
     assert clock.now_s() == 1000.0 + 100.0 + 30.0 + 1.0
     assert abs(clock.true_delay_s(clock.now_s() + 101.0) - 100.0) < 1e-9
+
+
+def test_a_leader_whose_machine_slept_for_too_long_writes_nothing_more() -> None:
+    stage = Stage()
+    stage.run(10.0)
+    leader = stage.world.deciding
+    assert leader is not None
+    before_s = leader.clock.now_s()
+    leader.sleep(40.0)
+    stage.run(39.9)
+    assert not leader.may_write
+    assert leader.candidacy.may_write(leader.clock.now_s())  # by its own clock hardly any time has passed
+    stage.gang("g", 2)
+    stage.run(0.2)
+    assert leader.clock.now_s() - before_s < 1.0
+    stage.run(10.0)
+    assert leader.is_dead
+    assert stage.counts["process lost"] == 1
