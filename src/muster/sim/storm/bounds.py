@@ -2,6 +2,7 @@
 
 A `Bounded` follows the ledger and counts, gang by gang, how long something has been so without a break.
 `NotHeldIdle`: half held.  `SaysWhatIs`: whole and not said so, or said to be what it is not.
+`NoticesBackup` does the same for processes that a restored backup leaves behind.
 """
 
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from muster.sim.storm.world import StormWorld
 from muster.sim.view import Object, condition_of, counts_for, group_of, min_count_of, name_of, uid_of
 
 GRACE_S = 100.0  # for a release to be decided, said and done on a bad line
+NOTICED_WITHIN_S = 30.0  # a standby asks for the lease every two to four seconds, on a bad line
 SAID_WITHIN_S = 100.0  # half a minute that counts wait for, and the pause after writes that failed
 
 
@@ -166,3 +168,29 @@ class SaysWhatIs(Bounded):
             f"group {name_of(group)} has {placed} of {min_count_of(group)} placed since {seconds:.0f} s, "
             f"is {'' if says_scheduled(group) else 'not '}said to be scheduled, and {WHOLE} is {whole}"
         )
+
+
+class NoticesBackup:
+    """A process that has seen what a restored backup takes back does not go on for long.
+
+    Counted is the time in which it runs and the API server is there.
+    """
+
+    name = "notices a backup"
+
+    def __init__(self, world: StormWorld) -> None:
+        self._world = world
+        self._last_s: float | None = None
+        self._went_on_s: dict[str, float] = {}  # by identity
+
+    def check(self, now_s: float) -> Iterator[str]:
+        """Processes that go on as if nothing had happened."""
+        passed_s = now_s - (self._last_s if self._last_s is not None else now_s)
+        self._last_s = now_s
+        for replica in self._world.replicas.values():
+            if replica.started_s >= self._world.restored_s or replica.is_paused or not self._world.is_up:
+                continue
+            lasted_s = self._went_on_s.get(replica.identity, 0.0) + passed_s
+            self._went_on_s[replica.identity] = lasted_s
+            if lasted_s > NOTICED_WITHIN_S:
+                yield f"{replica.identity} goes on for {lasted_s:.0f} s after the store was restored"

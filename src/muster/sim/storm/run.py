@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from muster.sim.loop import Checker, Simulation, Violation
 from muster.sim.report import Meter, Report
 from muster.sim.run import START_S, replay_line
-from muster.sim.storm.bounds import NotHeldIdle, SaysWhatIs
+from muster.sim.storm.bounds import NotHeldIdle, NoticesBackup, SaysWhatIs
 from muster.sim.storm.outages import Outages
 from muster.sim.storm.promises import (
     BeginsWithAll,
@@ -84,6 +84,7 @@ class Storm:
                 BeginsWithAll(self.world),
                 true_is_true,
                 *bounds,
+                Sampled(NoticesBackup(self.world), every_s=1.0),
                 Sampled(KnowsWhatIs(self.world), every_s=10.0),
                 Sampled(self.meter, every_s=10.0),
             ],

@@ -43,6 +43,7 @@ FAULTS = (
     "API server away",
     "API server lags",
     "restored from a backup",
+    "restored, and nobody started the schedulers anew",
     "leader stood still",
     "machine of the leader slept",
     "standby stood still",

@@ -37,6 +37,7 @@ _OFFSETS_S = (0.0, 0.0, 0.4, -0.4, 30.0, -30.0, 3600.0)
 _DRIFT_MAX = 2e-4
 _RESTART_S = (1.0, 8.0)
 _RESTORED_S = (1.0, 15.0)
+_RESTARTED_AFTER_RESTORE = 0.4
 _HEARTBEAT_S = 20.0  # kubelets speak half as often as real ones: a seed is half heartbeats otherwise
 
 
@@ -158,7 +159,7 @@ class StormWorld:
         """The store is replaced by a backup; every watch breaks.
 
         As the manual of Kubernetes says, everything that looks at the API is started anew: controllers and
-        kubelets at once, schedulers within seconds if they have not noticed themselves.
+        kubelets at once, schedulers within seconds, or nobody thinks of those and they have to notice.
         """
         self.count("restored from a backup")
         self.restored_s = self.now_s()
@@ -168,9 +169,13 @@ class StormWorld:
         self.store.restore(backup, self._server.catalog.by_name, self.now_s())
         self.cluster = EmbeddedCluster(self.door, controllers=_controllers())
         self.ledger.restart(self.now_s())
+        are_started_anew = self._generator.random() < _RESTARTED_AFTER_RESTORE
+        if not are_started_anew:
+            self.count("restored, and nobody started the schedulers anew")
         for replica in self.replicas.values():
             replica.disconnect()
-            self.post(partial(replica.end, "restored"), float(self._generator.uniform(*_RESTORED_S)))
+            if are_started_anew:
+                self.post(partial(replica.end, "restored"), float(self._generator.uniform(*_RESTORED_S)))
 
     # ── replicas ─────────────────────────────────────────────────────────────────────────────────
 

@@ -5,7 +5,15 @@ from collections.abc import Iterator
 import pytest
 from tests.unit.sim.storm.stage import Stage
 
-from muster.sim.storm.bounds import GRACE_S, SAID_WITHIN_S, Bounded, NotHeldIdle, SaysWhatIs
+from muster.sim.storm.bounds import (
+    GRACE_S,
+    NOTICED_WITHIN_S,
+    SAID_WITHIN_S,
+    Bounded,
+    NotHeldIdle,
+    NoticesBackup,
+    SaysWhatIs,
+)
 from muster.sim.storm.promises import Starts
 
 
@@ -102,3 +110,26 @@ def test_time_in_which_nothing_may_be_said_does_not_count() -> None:
     checker, stage = unsaid([])
     stage.world.door.refuses_status = True
     assert look(checker, stage, after_s=1000.0) == []
+
+
+def test_a_process_that_goes_on_after_a_restored_backup_is_found() -> None:
+    stage = Stage(nodes=1)
+    checker = NoticesBackup(stage.world)
+    stage.run(10.0)
+    now_s = stage.world.now_s()
+    assert list(checker.check(now_s)) == []
+    assert list(checker.check(now_s + 1000.0)) == []
+    stage.world.restored_s = now_s
+    assert list(checker.check(now_s + 1000.0 + NOTICED_WITHIN_S - 1.0)) == []
+    assert len(list(checker.check(now_s + 1000.0 + NOTICED_WITHIN_S + 1.0))) == len(stage.world.replicas)
+
+
+def test_both_replicas_notice_a_restored_backup_by_themselves() -> None:
+    stage = Stage(nodes=1)
+    stage.run(10.0)
+    backup = stage.world.store.backup()
+    stage.run(10.0)
+    before = {replica.identity for replica in stage.world.replicas.values()}
+    stage.world.restore(backup)
+    stage.run(NOTICED_WITHIN_S)
+    assert not before & {replica.identity for replica in stage.world.replicas.values()}
