@@ -14,6 +14,13 @@ STORM_FAILED_ONCE: dict[int, str] = {
     113: "a leader whose clock was an hour ahead took victims that were leaving for stuck ones",
     93: "the rest of a group was evicted whose other members had been asked to leave before",
     183: "a leader that did not know of a restored backup said True of what it had bound before",
+    14: "a gang whose node had gone and come back never said again that it was whole",
+    3: "room of a binding to a node that is gone was thought to be taken",
+    9: "counts may be half a minute old, at the end as well",
+    107: "the same",
+    125: "a member that vanished as the last one was bound: a loss after the start",
+    26: "room of a victim as important as the preemptor was thought to be counted on",
+    39: "a replica that was listing anew was thought to be informed",
     55: "a process that had seen what a restored backup takes back placed pods on it",
 }
 
