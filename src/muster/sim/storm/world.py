@@ -37,7 +37,8 @@ _OFFSETS_S = (0.0, 0.0, 0.4, -0.4, 30.0, -30.0, 3600.0)
 _DRIFT_MAX = 2e-4
 _RESTART_S = (1.0, 8.0)
 _RESTORED_S = (1.0, 15.0)
-_RESTARTED_AFTER_RESTORE = 0.4
+_RESTARTED_AFTER_RESTORE = 0.3
+_NOTICEABLE_WRITES = 100
 _HEARTBEAT_S = 20.0  # kubelets speak half as often as real ones: a seed is half heartbeats otherwise
 
 
@@ -159,17 +160,20 @@ class StormWorld:
         """The store is replaced by a backup; every watch breaks.
 
         As the manual of Kubernetes says, everything that looks at the API is started anew: controllers and
-        kubelets at once, schedulers within seconds, or nobody thinks of those and they have to notice.
+        kubelets at once, schedulers within seconds.  Or nobody thinks of those, and they have to notice: that
+        is played where so much was taken back that revisions do not catch up before somebody looks.
         """
         self.count("restored from a backup")
         self.restored_s = self.now_s()
         self._rested_at = -1
         self._events.clear()
         self.door.writers.clear()
+        taken_back = self.store.revision - backup.revision
         self.store.restore(backup, self._server.catalog.by_name, self.now_s())
         self.cluster = EmbeddedCluster(self.door, controllers=_controllers())
         self.ledger.restart(self.now_s())
-        are_started_anew = self._generator.random() < _RESTARTED_AFTER_RESTORE
+        is_noticeable = taken_back >= _NOTICEABLE_WRITES
+        are_started_anew = self._generator.random() < _RESTARTED_AFTER_RESTORE or not is_noticeable
         if not are_started_anew:
             self.count("restored, and nobody started the schedulers anew")
         for replica in self.replicas.values():

@@ -128,8 +128,11 @@ def test_both_replicas_notice_a_restored_backup_by_themselves() -> None:
     stage = Stage(nodes=1)
     stage.run(10.0)
     backup = stage.world.store.backup()
-    stage.run(10.0)
+    for number in range(60):
+        stage.pod(f"p{number}", scheduler="nobody")
+    stage.run(60.0)
     before = {replica.identity for replica in stage.world.replicas.values()}
     stage.world.restore(backup)
+    assert stage.counts["restored, and nobody started the schedulers anew"] == 1
     stage.run(NOTICED_WITHIN_S)
     assert not before & {replica.identity for replica in stage.world.replicas.values()}
