@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from tests.unit.sim.storm.stage import Stage
 
+from muster.sim.storm import world
 from muster.sim.storm.bounds import (
     GRACE_S,
     NOTICED_WITHIN_S,
@@ -124,11 +125,12 @@ def test_a_process_that_goes_on_after_a_restored_backup_is_found() -> None:
     assert len(list(checker.check(now_s + 1000.0 + NOTICED_WITHIN_S + 1.0))) == len(stage.world.replicas)
 
 
-def test_both_replicas_notice_a_restored_backup_by_themselves() -> None:
+def test_both_replicas_notice_a_restored_backup_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(world, "_RESTARTED_AFTER_RESTORE", 0.0)
     stage = Stage(nodes=1)
     stage.run(10.0)
     backup = stage.world.store.backup()
-    for number in range(60):
+    for number in range(120):
         stage.pod(f"p{number}", scheduler="nobody")
     stage.run(60.0)
     before = {replica.identity for replica in stage.world.replicas.values()}
