@@ -32,5 +32,5 @@ def _storm(seed: int, until_event: int | None) -> Report:
 
 PLAYS: Mapping[str, Play] = {
     "churn": Play(_churn, CHURN_REQUIRED, 100),
-    "storm": Play(_storm, STORM_REQUIRED, 300),
+    "storm": Play(_storm, STORM_REQUIRED, 60),
 }
