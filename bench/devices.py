@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bench.hand_fed import HandFed, group_seen
 from bench.in_process import figures
 from bench.objects import copies, in_group, make_node, pod_asking
-from muster.api.core import Pod, PodClaim
+from muster.api.core import Node, Pod, PodClaim
 from muster.api.devices import (
     AllocatedDevice,
     Allocation,
@@ -81,7 +81,7 @@ def _place(fed: HandFed, name: str, members: int) -> list[ResourceClaim]:
     fed.see([group_seen(name, members)])
     pods = list(copies(pod_asking({"cpu": "1"}), members, prefix=name))
     for pod in pods:
-        fed.show(_open_claim(pod.metadata.name))
+        fed.show(open_claim(pod.metadata.name))
     fed.see(in_group(_claiming(pod), name) for pod in pods)
     fed.run()
     return [fed.claims[ObjectKey("default", pod.metadata.name)] for pod in pods]
@@ -94,15 +94,11 @@ class _Room:
         self._fed = fed
         self.taken = rng.random((nodes, DEVICES_PER_NODE)) < TAKEN
         began = time.thread_time()
-        device_class = DeviceClass(
-            ObjectMeta(name=CLASS, uid=CLASS), DeviceClassSpec([DeviceSelector(CELSelector(SELECTOR))])
-        )
-        fed.see([DevicesSeen(device_class)])
+        fed.see([DevicesSeen(device_class())])
         for row in range(nodes):
-            fed.see([NodeSeen(make_node(row, {}, {"cpu": "96", "memory": "768Gi", "pods": "110"}, [], "1"))])
-            fed.see([DevicesSeen(_slice(row))])
+            fed.see([NodeSeen(node_with_devices(row)), DevicesSeen(slice_of(row))])
         for row, index in np.argwhere(self.taken).tolist():
-            fed.show(_taken(row, index))
+            fed.show(taken_claim(row, index))
         self.built_s = time.thread_time() - began
 
     def churn(self, rng: np.random.Generator) -> None:
@@ -115,7 +111,7 @@ class _Room:
                 continue
             old, new = int(rng.choice(ours)), int(rng.choice(free))
             self._fed.lose_claim(ObjectKey("default", f"t-{row}-{old}"))
-            self._fed.show(_taken(row, new))
+            self._fed.show(taken_claim(row, new))
             self.taken[row, old], self.taken[row, new] = False, True
 
     def faults(self, claims: list[ResourceClaim], members: int) -> list[str]:
@@ -135,7 +131,19 @@ class _Room:
         return found if bound == members else [*found, f"{bound} of {members} members bound"]
 
 
-def _slice(row: int) -> ResourceSlice:
+def device_class() -> DeviceClass:
+    """The class of all devices that are asked for."""
+    spec = DeviceClassSpec([DeviceSelector(CELSelector(SELECTOR))])
+    return DeviceClass(ObjectMeta(name=CLASS, uid=CLASS), spec)
+
+
+def node_with_devices(row: int) -> Node:
+    """A large node."""
+    return make_node(row, {}, {"cpu": "96", "memory": "768Gi", "pods": "110"}, [], "1")
+
+
+def slice_of(row: int) -> ResourceSlice:
+    """Its eight devices, two by two linked."""
     node = f"node-{row:05d}"
     devices = [
         Device(
@@ -153,7 +161,8 @@ def _slice(row: int) -> ResourceSlice:
     return ResourceSlice(ObjectMeta(name=node, uid=f"slice-{node}", resource_version="1"), spec)
 
 
-def _open_claim(name: str) -> ResourceClaim:
+def open_claim(name: str) -> ResourceClaim:
+    """A claim for a linked pair."""
     wanted = DeviceRequest(
         device_class_name=CLASS, count=DEVICES_PER_MEMBER, selectors=[DeviceSelector(CELSelector(ENOUGH))]
     )
@@ -164,9 +173,9 @@ def _open_claim(name: str) -> ResourceClaim:
     )
 
 
-def _taken(row: int, index: int) -> ResourceClaim:
+def taken_claim(row: int, index: int) -> ResourceClaim:
     """A claim of somebody else that has this device."""
-    claim = _open_claim(f"t-{row}-{index}")
+    claim = open_claim(f"t-{row}-{index}")
     results = [AllocatedDevice("gpu", DRIVER, f"node-{row:05d}", f"gpu-{index}")]
     return replace(claim, status=ResourceClaimStatus(Allocation(DeviceAllocation(results))))
 

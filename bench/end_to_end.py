@@ -45,7 +45,7 @@ async def _measure(
         await create(api, node_calls(load))
         running = contenders.start(contender, plane)
         try:
-            await _wait_until_ready(session, plane, running)
+            await wait_until_ready(session, plane, running)
             await asyncio.sleep(SETTLE_S)
             # 3. the load, 4. until all is bound and told
             async with Observer(api) as observer:
@@ -78,7 +78,8 @@ async def _create_load(api: Api, load: Load, mode: str, scheduler_name: str) -> 
     await create(api, group_calls(load))
 
 
-async def _wait_until_ready(session: aiohttp.ClientSession, plane: ControlPlane, running: Running) -> None:
+async def wait_until_ready(session: aiohttp.ClientSession, plane: ControlPlane, running: Running) -> None:
+    """Wait until a contender says that it is.  Raises TimeoutError."""
     until_s = contenders.now_s() + READY_S
     while contenders.now_s() < until_s:
         try:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from bench import (
     cold_start,
     devices,
+    devices_on_stock,
     end_to_end,
     exact_search,
     hard_groups,
@@ -67,7 +68,7 @@ def quick_rows() -> list[Row]:
         _preempt(100),
         _preempt_with_gang(500, 50),
         _trees("500 nodes, 50 composites × 2 × 3", 500, 50, 2, 3),
-        _devices(200, 16, 5),
+        *_devices(200, 16, 5)[:1],
         _scale(1000, 10),
         _scale(2000, 10),
         _storm(500, 400, 20),
@@ -96,7 +97,7 @@ def full_rows() -> list[Row]:
         *(_preempt_with_gang(nodes, 100) for nodes in (1000, 5000)),
         _trees("5,000 nodes, 500 composites × 2 × 3", 5000, 500, 2, 3),
         _trees("5,000 nodes, 3 composites × 2 × 500", 5000, 3, 2, 500),
-        _devices(1000, 64, 20),
+        *_devices(1000, 64, 20),
         *(_scale(nodes, 20) for nodes in (1000, 2000, 5000, 10_000, 20_000, 50_000)),
         _storm(10_000, 10_000, 500),
         *(row for variant in quality.PUBLISHED for row in _openb(variant, seed_count=len(quality.SEEDS))),
@@ -143,10 +144,15 @@ def _scale(nodes: int, decisions: int) -> Row:
     return Row("scale", f"{nodes:,} nodes, 90 % full", "muster", in_process.scale, arguments)
 
 
-def _devices(nodes: int, members: int, decisions: int) -> Row:
+def _devices(nodes: int, members: int, decisions: int) -> list[Row]:
+    """The gang by Muster, and as many pods one by one by stock."""
     arguments = {"nodes": nodes, "members": members, "decisions": decisions}
     name = f"{nodes:,} nodes × 8, 40 % taken, {members} × a linked pair"
-    return Row("devices", name, "muster", devices.place_gangs, arguments)
+    theirs = {"nodes": nodes, "pods": members}
+    return [
+        Row("devices", name, "muster", devices.place_gangs, arguments),
+        Row("devices", name, "stock", devices_on_stock.place_pods, theirs, once=True),
+    ]
 
 
 def _exact(nodes: int, *, feasible: bool) -> Row:

@@ -87,7 +87,14 @@ SHOWN: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
 }
 RATIOS = (("muster", "stock"), ("muster", "null"))
-RATIO_OF = ("pods_per_s", "algorithm_ms", "gang_wait_p99_s", "cpu_s_per_1000_pods", "first_bind_s")
+RATIO_OF = (
+    "pods_per_s",
+    "algorithm_ms",
+    "cold_ms",
+    "gang_wait_p99_s",
+    "cpu_s_per_1000_pods",
+    "first_bind_s",
+)
 
 
 def make_report(rows: Sequence[Row], results: Results) -> dict[str, Any]:

@@ -131,6 +131,22 @@ def test_a_volume_of_another_zone_is_explained_for_stock_alone() -> None:
     assert rules_of(judge(wanted, near, far)) == [None]
 
 
+def test_stock_that_fails_a_pod_for_one_node_is_explained() -> None:
+    text = 'running "DynamicResources" filter plugin: claim c1/k0, request r0: asks for all devices'
+    theirs = Claimed(1, State(), [Note(State(), True, {"x0": text})])
+    assert rules_of(judge(scenario(), theirs, played(got("d0")))) == ["fails-for-one-node"]
+    assert None in rules_of(judge(scenario(), played(got("d0")), theirs))
+
+
+def test_a_volume_that_is_bound_at_once_may_be_bound_after_the_pod_came() -> None:
+    volumes = [{"volume": "p0", "size": 3, "class": "now", "modes": ["ReadWriteOnce"], "node": "n1"}]
+    asked = [{"disk": "v0", "size": 1, "mode": "ReadWriteOnce", "class": "now"}]
+    late = scenario(volumes=volumes, disks=asked, claims=[], pods=[{"pod": "x0", "cpu": 1, "disks": ["v0"]}])
+    assert judge_alone(late, played(State({"x0": "n1"}, {}, {"v0": "p0"}))) == []
+    assert judge_alone(late, played(State({"x0": "n0"}, {}, {"v0": "p0"}))) != []
+    assert judge_alone(late, played(State({}, {}, {"v0": "p0"}))) != []
+
+
 def test_stock_that_had_no_time_is_not_held_to_it() -> None:
     assert rules_of(judge(scenario(), played(State(), settled=False), played(got("d0")))) == ["stock-waits"]
 

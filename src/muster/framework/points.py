@@ -98,11 +98,15 @@ class NodeVerdict(Struct, frozen=True):
 
 
 class NodeReason(Struct, frozen=True):
-    """`text` in the field's words ("Insufficient cpu"); unresolvable: evicting pods there cannot help."""
+    """`text` in the field's words ("Insufficient cpu"); unresolvable: evicting pods there cannot help.
+
+    `is_unsure`: the filter gave up there; nothing is proved by its refusal.
+    """
 
     rejected: Bool
     text: str
     resolvable: bool = True
+    is_unsure: bool = False
 
 
 @runtime_checkable
@@ -153,6 +157,8 @@ class Filter(Protocol):
     A filter, capacity or score that has `judges_row_alone` True says that its answers for a row depend on the
     pod's shape and on that row alone (node, pods, room), not on other rows: they are remembered and asked
     for again only when the row changes.  Without the attribute it is asked at every decision.
+
+    One that has `only_narrows` True refuses a row for good: placing others never lets in whom it refused.
     """
 
     name: ClassVar[str]

@@ -50,6 +50,7 @@ from muster.framework.status import Status, Verdict
 from muster.placement.assignment import fill
 from muster.placement.domains import Placements, intersect, one_placement
 from muster.placement.memory import Judgment
+from muster.placement.neighbours import minds_order
 from muster.placement.packing import Packing, combine, no_rule
 from muster.placement.shapes import ShapeKey
 from muster.placement.steering import Steer
@@ -71,6 +72,17 @@ class NamedReason(Struct, frozen=True):
 
     plugin: str
     reason: NodeReason
+
+
+class Stated(NamedTuple):
+    """The rules of all filters as far as they can be stated in integers.
+
+    `is_exact`: that is all they say.  `narrows`: whoever they refuse stays refused when others are placed.
+    """
+
+    packing: Packing
+    is_exact: bool
+    narrows: bool
 
 
 class Filtered(Struct, frozen=True):
@@ -368,19 +380,23 @@ class Runner:
         """Whether some node-wise plugin looks at labels or annotations: then they are part of a shape."""
         return self._reads_metadata
 
-    def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> tuple[Packing, bool]:
-        """What all filters say of which of these shapes may share a node, and whether that is all they say.
+    def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Stated:
+        """What all filters say of which of these shapes may share a node.
 
         Shapes   one pod a shape [S]; rows [K], the N of the packing.
         """
         rules = [no_rule(len(pods), len(rows))]
-        is_exact = True
+        is_exact = narrows = True
         for plugin in self.filters:
             rule = self._packing_of(plugin, pods, snapshot, rows)
-            is_exact = is_exact and rule is not None
             if rule is not None:
                 rules.append(rule)
-        return combine(rules), is_exact
+            else:
+                is_exact = False
+                narrows = narrows and getattr(plugin, "only_narrows", False)
+        packing = combine(rules)
+        narrows = narrows and not any(minds_order(rule) for rule in packing.rules)
+        return Stated(packing, is_exact, narrows)
 
     @staticmethod
     def _packing_of(plugin: Filter, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
@@ -421,7 +437,7 @@ class Runner:
         is_refused = any(not plugin.filter(pod, snapshot, rows).feasible.all() for plugin in readers)
         if not any(self._changes_with_placing(plugin, pod, snapshot) for plugin in readers):
             return Heed(is_apart=False, is_all=not is_refused)
-        packing, is_exact = self.packing([pod], snapshot, rows)
+        packing, is_exact, _ = self.packing([pod], snapshot, rows)
         return Heed(
             is_apart=bool(packing.conflict[0, 0]), is_all=is_exact and not packing.rules and not is_refused
         )

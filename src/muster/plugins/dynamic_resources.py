@@ -44,6 +44,7 @@ class DynamicResources:
     name: ClassVar[str] = "DynamicResources"
     reads_metadata: ClassVar[bool] = False
     reads_pods: ClassVar[bool] = True
+    only_narrows: ClassVar[bool] = True
 
     def check_claims(self, waiting: Sequence[Pod], devices: Devices) -> Status:
         for pod in waiting:
@@ -72,7 +73,7 @@ class DynamicResources:
         found = [NodeReason(~reached, NOT_THERE, resolvable=False)] if not reached.all() else []
         met, given_up = _meet(needs.open_claims, snapshot, offers, rows)
         if given_up.any():
-            found.append(NodeReason(given_up, GAVE_UP))
+            found.append(NodeReason(given_up, GAVE_UP, is_unsure=True))
         if not (met | given_up).all():
             found.append(NodeReason(~(met | given_up), CANNOT))
         return NodeVerdict(reached & met, tuple(found))

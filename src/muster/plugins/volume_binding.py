@@ -36,6 +36,7 @@ class VolumeBinding:
     name: ClassVar[str] = "VolumeBinding"
     reads_metadata: ClassVar[bool] = False
     reads_pods: ClassVar[bool] = True
+    only_narrows: ClassVar[bool] = True
 
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         if not pod.spec.volumes:

@@ -22,6 +22,7 @@ class NodeVolumeLimits:
     name: ClassVar[str] = "NodeVolumeLimits"
     reads_metadata: ClassVar[bool] = False
     reads_pods: ClassVar[bool] = True
+    only_narrows: ClassVar[bool] = True
 
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         feasible = np.ones(len(rows), dtype=np.bool_)

@@ -25,6 +25,7 @@ class VolumeRestrictions:
     name: ClassVar[str] = "VolumeRestrictions"
     reads_metadata: ClassVar[bool] = False
     reads_pods: ClassVar[bool] = True
+    only_narrows: ClassVar[bool] = True
 
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         taken = False

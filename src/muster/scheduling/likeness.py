@@ -1,16 +1,24 @@
-"""Groups that are alike: whoever changes their places in an order changes nothing.
+"""Groups and members that are alike: whoever changes their places in an order changes nothing.
 
-In come casts with members to place; out go kinds of siblings.  Next: `tree.py`, which tries siblings in other
-orders, and `questions.py`, which asks nothing where no order can matter.
+In come casts with members to place; out go kinds of siblings, and keys of members.  Next: `tree.py`, which
+tries siblings in other orders, and `questions.py`, which asks nothing where no order can matter.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Container, Hashable, Sequence
 
+import msgspec
+from msgspec.structs import replace
+
+from muster.api.core import Pod
+from muster.cluster.devices import Devices, device_claims_of
 from muster.cluster.snapshot import Snapshot
+from muster.cluster.volumes import Volumes, claims_of
 from muster.framework.runner import Runner
-from muster.placement.shapes import ShapeKey
+from muster.placement.shapes import ShapeKey, shape_key
 from muster.scheduling.members import Cast, Member, Stage
+
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 
 
 def shape_of(member: Member, snapshot: Snapshot, runner: Runner) -> ShapeKey:
@@ -45,3 +53,54 @@ def _likeness(cast: Cast, snapshot: Snapshot, runner: Runner) -> Hashable:
         return (rules, placed, frozenset(children.items()))
     shapes = Counter(shape_of(member, snapshot, runner) for member in cast.waiting())
     return (rules, placed, cast.missing_count, frozenset(shapes.items()))
+
+
+def likeness_of(
+    member: Member, snapshot: Snapshot, runner: Runner, shared: Container[tuple[str, str]]
+) -> ShapeKey:
+    """A shape that is equal also for members whose claims differ in nothing but their names.
+
+    `shared`: claims that are not for one member alone, and so are like no other.
+    """
+    pod = member.pod
+    claims = [key for key, _ in claims_of(pod)]
+    device_claims = [key for _, key in device_claims_of(pod) if key is not None]
+    if not claims and not device_claims:
+        return shape_of(member, snapshot, runner)
+    volumes = [each for each in pod.spec.volumes or () if not _is_claim(each)]
+    bare = replace(pod, spec=replace(pod.spec, volumes=volumes, resource_claims=None))
+    labels = runner.labels_read(snapshot.label_keys_read)
+    facts: list[object] = [
+        shape_key(bare, metadata=runner.reads_metadata, labels=labels),
+        [key if key in shared else _volume_facts(key, snapshot.volumes) for key in claims],
+        [key if key in shared else _device_facts(key, snapshot.devices) for key in device_claims],
+    ]
+    return _ENCODER.encode(facts)
+
+
+def shared_claims(pods: Sequence[Pod]) -> frozenset[tuple[str, str]]:
+    """Claims, for volumes or devices, that more than one of these pods uses."""
+    counts = Counter(key for pod in pods for key, _ in claims_of(pod))
+    device_counts = Counter(key for pod in pods for _, key in device_claims_of(pod) if key is not None)
+    both = (*counts.items(), *device_counts.items())
+    return frozenset(key for key, count in both if count > 1)
+
+
+def _is_claim(volume: dict[str, object]) -> bool:
+    return volume.get("persistentVolumeClaim") is not None or volume.get("ephemeral") is not None
+
+
+def _volume_facts(key: tuple[str, str], volumes: Volumes) -> object:
+    """All that decides where a claim's volume may be; its name where it is not known or has one."""
+    claim = volumes.claims.get(key)
+    if claim is None or key in volumes.choices or key in volumes.kept_for or claim.spec.volume_name:
+        return key
+    is_leaving = claim.metadata.deletion_timestamp is not None
+    return claim.spec, claim.class_name, claim.selected_node, claim.status.phase, is_leaving
+
+
+def _device_facts(key: tuple[str, str], devices: Devices) -> object:
+    claim = devices.claims.get(key)
+    if claim is None or devices.allocation_of(key) is not None:
+        return key
+    return claim.spec, claim.metadata.deletion_timestamp is not None

@@ -22,11 +22,12 @@ from muster.placement.packing import Problem
 from muster.placement.parts import Part
 from muster.placement.shapes import ShapeKey
 from muster.scheduling.contradictions import pinned_members
-from muster.scheduling.likeness import is_one_of_a_kind, shape_of
+from muster.scheduling.likeness import is_one_of_a_kind, likeness_of, shared_claims
 from muster.scheduling.members import Cast, Member
 from muster.scheduling.searches import Lot, Question
 
-SHAPES_MAX = 16
+SHAPES_MAX = 16  # for the integer program
+BACKTRACK_SHAPES_MAX = 64
 DOMAINS_MAX = 2000  # candidate placements of all groups of a tree together
 AMOUNT_MAX = 2.0**52  # sums of what members ask for stay exact below this
 
@@ -55,8 +56,6 @@ def find_question(cast: Cast, snapshot: Snapshot, runner: Runner) -> Question | 
         (pod,) = pods.values()
         if runner.can_count(pod, snapshot, snapshot.live_rows()):
             return None
-    if len(shapes) > SHAPES_MAX:
-        return f"gave up the search for a placement: members of {len(shapes)} shapes, more than {SHAPES_MAX}"
     pinned = pinned_members(cast, snapshot)
     placements = runner.placements(group, snapshot, snapshot.live_rows(), pinned=pinned)
     if isinstance(placements, Status) or not placements.count:
@@ -67,7 +66,11 @@ def find_question(cast: Cast, snapshot: Snapshot, runner: Runner) -> Question | 
         return None
     if isinstance(root, str):
         return root
-    packing, is_exact = runner.packing([pods[shape] for shape in shapes], snapshot, rows)
+    if len(shapes) > BACKTRACK_SHAPES_MAX:
+        return too_many(len(shapes))
+    packing, is_exact, narrows = runner.packing([pods[shape] for shape in shapes], snapshot, rows)
+    if len(shapes) > SHAPES_MAX and not narrows:
+        return too_many(len(shapes))
     is_exact = is_exact and not any(minds_order(rule) for rule in packing.rules)
     if len(shapes) == 1 and is_exact and not packing.rules and _is_simple(cast, root, snapshot, runner):
         return None
@@ -87,7 +90,13 @@ def find_question(cast: Cast, snapshot: Snapshot, runner: Runner) -> Question | 
         members=tuple(each.members for each in lots),
         rows=rows,
         node_names=tuple(snapshot.node_names[row] for row in rows.tolist()),
+        narrows=narrows,
     )
+
+
+def too_many(shapes: int) -> str:
+    """What is said where members are of too many shapes for the integer program."""
+    return f"gave up the search for a placement: members of {shapes} shapes, more than {SHAPES_MAX}"
 
 
 def _is_worth_asking(cast: Cast, lots: Sequence[_Alike]) -> bool:
@@ -129,8 +138,11 @@ def _is_hopeless(cast: Cast, snapshot: Snapshot) -> bool:
 def _lots(leaf: Cast, snapshot: Snapshot, runner: Runner) -> Iterator[_Alike]:
     """Members to place that can be, shapes in the order of their first member."""
     by_shape: dict[ShapeKey, list[Member]] = {}
-    for member in leaf.waiting():
-        by_shape.setdefault(shape_of(member, snapshot, runner), []).append(member)
+    waiting = leaf.waiting()
+    shared = shared_claims([member.pod for member in waiting])
+    for member in waiting:
+        shape = likeness_of(member, snapshot, runner, shared)
+        by_shape.setdefault(shape, []).append(member)
     for shape, alike in by_shape.items():
         if leaf.group is not None and not runner.unsupported(alike[0].pod):
             yield _Alike(Lot(leaf.group.key, shape), tuple(alike))

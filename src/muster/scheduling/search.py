@@ -17,10 +17,11 @@ from muster.framework.ports import Effect, SearchDone
 from muster.framework.runner import Runner
 from muster.placement.packing import Verdict, may_hold
 from muster.scheduling.attempt import UNSCHEDULABLE, Attempt, conclude
+from muster.scheduling.backtracking import backtrack, is_small_enough
 from muster.scheduling.board import Outcome
 from muster.scheduling.books import Books
 from muster.scheduling.members import Cast, EntityKey
-from muster.scheduling.questions import find_question
+from muster.scheduling.questions import SHAPES_MAX, find_question, too_many
 from muster.scheduling.queue import Entry, Place
 from muster.scheduling.rejectors import widen
 from muster.scheduling.searches import WAIT_S_MAX, Known, Question, Searches
@@ -42,7 +43,7 @@ def search(
         if decision.reason == UNSCHEDULABLE:
             question = find_question(cast, snapshot, runner)
         if isinstance(question, Question) and not question.problem.is_exact:
-            outcome = try_other_orders(question, cast, snapshot, runner)
+            outcome, question = _try_at_once(question, cast, snapshot, runner)
         if isinstance(question, Question) and outcome is None:
             outcome = _seat_known(searches.find(entry.key), question, cast, snapshot, runner)
     except PluginError:  # on a member that was not tried; the next attempt may come to it
@@ -55,6 +56,31 @@ def search(
         return _tell(decision, said)
     put_aside(books, entry, cast, widen(cast, snapshot, runner, decision), now_s)
     return said
+
+
+def _try_at_once(
+    question: Question, cast: Cast, snapshot: Snapshot, runner: Runner
+) -> tuple[Outcome | None, Question | str]:
+    """What the integer program does not know of: tried here, to the end or for a while.
+
+    An outcome, and the question that is left; a sentence where nothing is left to be asked.
+    """
+    if cast.is_composite or not question.narrows:
+        outcome = try_other_orders(question, cast, snapshot, runner)
+    elif is_small_enough(question.members, question.rows):
+        found = backtrack(question, cast, snapshot, runner)
+        if found is Verdict.IMPOSSIBLE:
+            return None, _proved(question)
+        outcome = found if isinstance(found, Outcome) else None
+    else:
+        outcome = None
+    shapes = len(question.problem.packing.need)
+    return outcome, too_many(shapes) if shapes > SHAPES_MAX else question
+
+
+def _proved(question: Question) -> str:
+    count = len(question.node_names)
+    return f"proved impossible on the {count} nodes as they are" if count > 1 else "proved impossible"
 
 
 def _tell(decision: Attempt, said: str) -> Attempt:
@@ -90,9 +116,7 @@ def _search_or_say(
     searches: Searches, entity: EntityKey, question: Question, now_s: float
 ) -> str | list[Effect]:
     """What is known of this question, in words; or a search (none where one for it is out already)."""
-    problem, known = question.problem, searches.find(entity)
-    count = len(question.node_names)
-    proved = f"proved impossible on the {count} nodes as they are" if count > 1 else "proved impossible"
+    problem, known, proved = question.problem, searches.find(entity), _proved(question)
     if not any(may_hold(problem, domain) for domain in range(len(problem.root.domains))):
         searches.forget(entity)
         return proved

@@ -29,6 +29,7 @@ class Question(Struct, frozen=True):
     """A packing problem, and its members and nodes.
 
     Shapes   lots, members [L]; rows, node_names [N].
+    `narrows`: no filter, stated or not, lets in whom it refused when others are placed.
     """
 
     problem: Problem
@@ -36,6 +37,7 @@ class Question(Struct, frozen=True):
     members: tuple[tuple[Member, ...], ...]
     rows: Int32
     node_names: tuple[str, ...]
+    narrows: bool = False
 
     def has_axes_of(self, other: "Question") -> bool:
         """Whether both speak of the same nodes and lots in the same order."""

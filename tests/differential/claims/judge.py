@@ -6,7 +6,7 @@ In come states before and after each pod; out come findings: broken, or differen
 
 from collections.abc import Iterator, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from tests.differential.claims.rules import (
     Given,
     State,
@@ -23,15 +23,17 @@ from tests.differential.claims.rules import (
     suits,
     takes,
 )
-from tests.differential.claims.scenario import ClaimScenario, Short
+from tests.differential.claims.scenario import NOW, ClaimScenario, Short
 from tests.differential.judge import Finding
 
 EXPLANATIONS = {
     "greedy-volumes": "stock gives each claim of a pod the smallest volume in turn and goes back on none",
     "zones-unseen": "stock looks at the zones on a volume's labels only when somebody has it already",
+    "fails-for-one-node": "stock fails the pod for an error in the devices of one node",
     "claims-differ": "earlier devices, volumes or nodes differ, and each answer is right for its own cluster",
     "stock-waits": "stock had not yet decided within the time of the scenario",
 }
+FAILED = 'running "DynamicResources" filter plugin'
 
 
 class Note(Struct, frozen=True):
@@ -65,7 +67,7 @@ def judge_alone(scenario: ClaimScenario, muster: Claimed) -> list[Finding]:
     """What Muster did against the slow checker alone."""
     found = []
     for number, pod in enumerate(scenario.pods):
-        texts = list(complaints(scenario, _before(muster, number), muster.notes[number], pod))
+        texts = list(complaints(scenario, _before(scenario, muster, number), muster.notes[number], pod))
         found += [Finding(scenario.seed, number, None, f"muster: {text}") for text in texts]
     return found
 
@@ -74,21 +76,27 @@ def _compare(
     scenario: ClaimScenario, number: int, pod: Short, stock: Claimed, muster: Claimed
 ) -> Iterator[tuple[str | None, str]]:
     theirs, ours = stock.notes[number], muster.notes[number]
-    for text in complaints(scenario, _before(muster, number), ours, pod):
+    for text in complaints(scenario, _before(scenario, muster, number), ours, pod):
         yield None, f"muster: {text}"
-    wrong = list(complaints(scenario, _before(stock, number), theirs, pod))
+    wrong = list(complaints(scenario, _before(scenario, stock, number), theirs, pod))
     for text in wrong:
-        yield _explain(scenario, _before(stock, number), theirs, pod), f"stock: {text}"
+        yield _explain(scenario, _before(scenario, stock, number), theirs, pod), f"stock: {text}"
     name = pod["pod"]
     bound = [name in note.state.places for note in (theirs, ours)]
     if bound[0] != bound[1] and not wrong:
-        same = _before(stock, number) == _before(muster, number)
+        same = _before(scenario, stock, number) == _before(scenario, muster, number)
         who = "muster" if bound[1] else "stock"
         yield None if same else "claims-differ", f"only {who} bound {name}"
 
 
-def _before(played: Claimed, number: int) -> State:
-    return played.notes[number - 1].state if number else played.start
+def _before(scenario: ClaimScenario, played: Claimed, number: int) -> State:
+    """The state in which the pod came; volumes that are bound at once may come after it on a busy machine."""
+    state = played.notes[number - 1].state if number else played.start
+    at_once = {
+        disk["disk"] for pod in scenario.pods for disk in disks_of(scenario, pod) if disk["class"] == NOW
+    }
+    late = {disk: name for disk, name in played.notes[number].state.volumes.items() if disk in at_once}
+    return structs.replace(state, volumes={**late, **state.volumes})
 
 
 def complaints(scenario: ClaimScenario, before: State, note: Note, pod: Short) -> Iterator[str]:
@@ -188,6 +196,8 @@ def _explain(scenario: ClaimScenario, before: State, theirs: Note, pod: Short) -
     if not theirs.settled:
         return "stock-waits"
     still_open = [disk for disk in disks_of(scenario, pod) if disk["disk"] not in before.volumes]
+    if node is None and theirs.said.get(pod["pod"], "").startswith(FAILED):
+        return "fails-for-one-node"
     if node is None:
         return "greedy-volumes" if len(still_open) > 1 else None
     zoned = any(

@@ -224,7 +224,7 @@ class Odd:
 
 def test_a_filter_that_changes_and_cannot_state_itself_is_left_out_of_the_packing() -> None:
     runner = Runner([Weighted(PrioritySort()), Weighted(NodeResourcesFit()), Weighted(Odd())])
-    packing, is_exact = runner.packing([POD], SNAPSHOT, ROWS)
+    packing, is_exact, _ = runner.packing([POD], SNAPSHOT, ROWS)
     assert not is_exact
     assert packing.feasible.all()
 
@@ -233,10 +233,19 @@ def test_a_filter_that_never_changes_is_stated_by_its_mask() -> None:
     odd = Odd()
     odd.changes = False
     runner = Runner([Weighted(PrioritySort()), Weighted(NodeResourcesFit()), Weighted(odd)])
-    packing, is_exact = runner.packing([POD], SNAPSHOT, ROWS)
+    packing, is_exact, _ = runner.packing([POD], SNAPSHOT, ROWS)
     assert is_exact
     assert packing.feasible.tolist() == [(ROWS % 2 == 0).tolist()]
     assert packing.room.shape[0] == len(ROWS)
+
+
+def test_a_filter_that_cannot_state_itself_narrows_only_if_it_says_so() -> None:
+    class Narrow(Odd):
+        only_narrows = True
+
+    for odd, narrows in ((Odd(), False), (Narrow(), True)):
+        runner = Runner([Weighted(PrioritySort()), Weighted(NodeResourcesFit()), Weighted(odd)])
+        assert runner.packing([POD], SNAPSHOT, ROWS).narrows == narrows
 
 
 def test_a_hint_that_raises_counts_as_one_that_helps() -> None:

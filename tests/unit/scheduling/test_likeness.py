@@ -1,8 +1,13 @@
-"""Which groups of a tree are alike."""
+"""Which groups of a tree are alike, and which members."""
 
+from tests.unit.cluster import device_objects
+from tests.unit.cluster.volume_objects import make_claim, make_volume, mounts
 from tests.unit.scheduling.test_questions import Leaf, cast_of, tree_world
+from tests.unit.scheduling.world import World
 
-from muster.scheduling.likeness import is_one_of_a_kind, kinds_of
+from muster.api.core import PodClaim
+from muster.framework.ports import DevicesSeen, StorageSeen
+from muster.scheduling.likeness import is_one_of_a_kind, kinds_of, likeness_of, shared_claims
 
 NODES = [(9, "z", "r")]
 
@@ -28,3 +33,39 @@ def test_a_member_that_runs_makes_a_difference() -> None:
     assert is_one_of_a_kind(cast_of(world), books.state.snapshot(), books.runner)
     world.pod("a-9", group="a", cpu=1, node="n0")
     assert not is_one_of_a_kind(cast_of(world), books.state.snapshot(), books.runner)
+
+
+def shapes(world: World) -> list[int]:
+    """For every pod of the world the first that is like it."""
+    books = world.scheduler._books
+    members = [books.members.find(key) for key in world.pods]
+    shared = shared_claims([member.pod for member in members if member is not None])
+    snapshot = books.state.snapshot()
+    found = [likeness_of(member, snapshot, books.runner, shared) for member in members if member is not None]
+    return [found.index(shape) for shape in found]
+
+
+def test_members_whose_claims_for_volumes_differ_in_their_names_are_alike() -> None:
+    world = World()
+    for name, size in (("c0", "1Gi"), ("c1", "1Gi"), ("c2", "2Gi"), ("c3", "1Gi")):
+        world.tell(StorageSeen(make_claim(name, size=size)))
+    world.tell(StorageSeen(make_claim("c4", volume="v"))).tell(StorageSeen(make_volume("v", claim="c4")))
+    for name in ("c0", "c1", "c2", "c3", "c3", "c4", "missing"):
+        world.pod(f"p-{len(world.pods)}", volumes=mounts(name))
+    assert shapes(world) == [0, 0, 2, 3, 3, 5, 6]  # c3 is shared: its users are like each other alone
+
+
+def test_members_whose_claims_for_devices_differ_in_their_names_are_alike() -> None:
+    world = World()
+    two = device_objects.make_request("r", 2)
+    taken = device_objects.given("d0")
+    claims = [
+        device_objects.make_claim("k0"),
+        device_objects.make_claim("k1"),
+        device_objects.make_claim("k2", two),
+        device_objects.make_claim("k3", allocation=taken),
+    ]
+    for claim in claims:
+        world.tell(DevicesSeen(claim))
+        world.pod(f"p-{claim.metadata.name}", resource_claims=[PodClaim("gpu", claim.metadata.name)])
+    assert shapes(world) == [0, 0, 2, 3]

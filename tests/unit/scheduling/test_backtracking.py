@@ -1,0 +1,204 @@
+"""Gangs with claims for volumes and devices, against every way there is to place them."""
+
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import Struct
+from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
+from tests.unit.scheduling.world import World
+
+from muster.api.core import LabelSelector, LabelSelectorRequirement
+from muster.api.meta import ObjectMeta
+from muster.api.storage import (
+    ONE_POD,
+    CSIDriver,
+    CSIDriverSpec,
+    CSINode,
+    CSINodeSpec,
+    CSIStorageCapacity,
+    NodeDriver,
+    NodeResources,
+)
+from muster.framework.ports import StorageSeen
+from muster.scheduling import backtracking
+
+MAKER = "disk.example.com"
+
+
+class Disk(Struct, frozen=True):
+    """A volume that exists: which zone reaches it ("" for all), its size."""
+
+    zone: str
+    size: int
+
+
+class Claim(Struct, frozen=True):
+    """What is claimed; `made`: of the class that makes volumes; `alone`: for one pod of the cluster."""
+
+    size: int
+    made: bool = False
+    alone: bool = False
+
+
+class Story(Struct, frozen=True):
+    """Nodes by cpu, zone and how many made volumes they attach (-1: any number); members by their claims."""
+
+    nodes: list[tuple[int, str, int]]
+    disks: list[Disk]
+    claims: list[Claim]
+    members: list[tuple[int, ...]]
+    needed: int
+    room: dict[str, int]
+
+
+def tell(story: Story) -> World:
+    """A world in which the members come as one gang."""
+    world = World()
+    for index, (cpu, zone, limit) in enumerate(story.nodes):
+        world.node(f"n{index}", cpu=cpu, labels={"zone": zone})
+        if limit >= 0:
+            drivers = [NodeDriver(MAKER, allocatable=NodeResources(limit))]
+            world.tell(StorageSeen(CSINode(ObjectMeta(name=f"n{index}"), CSINodeSpec(drivers))))
+    world.tell(StorageSeen(make_class())).tell(StorageSeen(make_class("made", provisioner=MAKER)))
+    world.tell(StorageSeen(CSIDriver(ObjectMeta(name=MAKER), CSIDriverSpec(storage_capacity=True))))
+    for zone, room in story.room.items():
+        topology = LabelSelector(match_expressions=[LabelSelectorRequirement("zone", "In", [zone])])
+        meta = ObjectMeta(name=f"room-{zone}", namespace="default")
+        said = CSIStorageCapacity(meta, "made", f"{room}Gi", None, topology)
+        world.tell(StorageSeen(said))
+    for index, disk in enumerate(story.disks):
+        world.tell(
+            StorageSeen(
+                make_volume(
+                    f"d{index}",
+                    zone=disk.zone,
+                    size=f"{disk.size}Gi",
+                    access_modes=["ReadWriteOnce", ONE_POD],
+                )
+            )
+        )
+    for index, claim in enumerate(story.claims):
+        fields = {"access_modes": [ONE_POD if claim.alone else "ReadWriteOnce"]}
+        fields |= {"storage_class_name": "made"} if claim.made else {}
+        world.tell(StorageSeen(make_claim(f"c{index}", size=f"{claim.size}Gi", **fields)))
+    world.group("g", story.needed)
+    for index, claims in enumerate(story.members):
+        world.pod(f"g-{index}", group="g", cpu=1, volumes=mounts(*(f"c{claim}" for claim in claims)))
+    return world.run(5)
+
+
+def placed(world: World) -> int:
+    """Members that have a node, bound or in preparation."""
+    return len(world.bound) + sum(
+        each.uid not in {world.pods[key].metadata.uid for key in world.pods if key.name in world.bound}
+        for each in world.scheduler._books.preparations._by_uid.values()
+    )
+
+
+def has_a_way(story: Story) -> bool:
+    """Try every node, or none, for every member and every volume for every claim in use."""
+    nowhere = len(story.nodes)
+    for where in product(range(nowhere + 1), repeat=len(story.members)):
+        homes = {member: node for member, node in enumerate(where) if node != nowhere}
+        if len(homes) >= story.needed and _is_allowed(story, homes):
+            return True
+    return False
+
+
+def _is_allowed(story: Story, homes: dict[int, int]) -> bool:
+    used: dict[int, list[int]] = {}
+    for member, node in homes.items():
+        for claim in story.members[member]:
+            used.setdefault(claim, []).append(node)
+    for index, (cpu, _, limit) in enumerate(story.nodes):
+        made = {claim for claim, nodes in used.items() if index in nodes and story.claims[claim].made}
+        if list(homes.values()).count(index) > cpu or len(made) > limit >= 0:
+            return False
+    if any(story.claims[claim].alone and len(nodes) > 1 for claim, nodes in used.items()):
+        return False
+    return any(_is_matched(story, used, chosen) for chosen in _choices(story, used))
+
+
+def _choices(story: Story, used: dict[int, list[int]]) -> Iterator[dict[int, int]]:
+    """A disk for every claim in use that is not to be made."""
+    static = [claim for claim in used if not story.claims[claim].made]
+    for chosen in product(range(len(story.disks)), repeat=len(static)):
+        if len(set(chosen)) == len(chosen):
+            yield dict(zip(static, chosen, strict=True))
+
+
+def _is_matched(story: Story, used: dict[int, list[int]], chosen: dict[int, int]) -> bool:
+    for claim, nodes in used.items():
+        zones = {story.nodes[node][1] for node in nodes}
+        if story.claims[claim].made:
+            (zone, *others) = zones
+            if others or len(set(nodes)) > 1 or story.room.get(zone, 0) < story.claims[claim].size:
+                return False
+        else:
+            disk = story.disks[chosen[claim]]
+            if disk.size < story.claims[claim].size or not zones <= {disk.zone or zone for zone in zones}:
+                return False
+    return True
+
+
+ZONES = ("a", "b")
+nodes = st.lists(
+    st.tuples(st.integers(1, 2), st.sampled_from(ZONES), st.integers(-1, 1)), min_size=1, max_size=3
+)
+disks = st.lists(st.builds(Disk, st.sampled_from(("", *ZONES)), st.integers(1, 3)), max_size=4)
+claims = st.lists(
+    st.builds(Claim, st.integers(1, 3), st.booleans(), st.sampled_from((False, False, True))),
+    min_size=4,
+    max_size=5,
+)
+members = st.lists(st.lists(st.integers(0, 3), max_size=2, unique=True).map(tuple), min_size=2, max_size=4)
+rooms = st.dictionaries(st.sampled_from(ZONES), st.integers(1, 3))
+stories = st.builds(Story, nodes, disks, claims, members, st.integers(2, 4), rooms).filter(
+    lambda story: story.needed <= len(story.members)
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(stories)
+def test_a_gang_with_volumes_is_placed_if_and_only_if_there_is_a_way(story: Story) -> None:
+    world = tell(story)
+    assert (placed(world) >= story.needed) == has_a_way(story)
+    condition = world.condition("g")
+    assert condition is None or "gave up" not in (condition.message or "")
+
+
+NODES = [(1, "a", -1), (1, "b", -1)]
+
+
+def message(world: World) -> str:
+    condition = world.condition("g")
+    return "" if condition is None else condition.message or ""
+
+
+def test_who_could_be_anywhere_leaves_its_place_to_one_that_cannot() -> None:
+    disks = [Disk("a", 3), Disk("b", 1)]
+    for claims in ([Claim(1), Claim(3)], [Claim(3), Claim(1)]):
+        assert placed(tell(Story(NODES, disks, claims, [(0,), (1,)], 2, {}))) == 2
+
+
+def test_a_minimum_is_placed_without_those_who_have_no_volume() -> None:
+    disks = [Disk("a", 1), Disk("b", 3)]
+    story = Story(NODES, disks, [Claim(4), Claim(3), Claim(1)], [(0,), (1,), (2,)], 2, {})
+    assert placed(tell(story)) == 2
+
+
+def test_a_gang_without_a_way_is_told_that_it_is_impossible() -> None:
+    story = Story(NODES, [Disk("a", 1), Disk("a", 3)], [Claim(1), Claim(3)], [(0,), (1,)], 2, {})
+    assert "proved impossible on the 2 nodes as they are" in message(tell(story))
+
+
+def test_a_search_that_would_take_too_long_says_that_it_was_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backtracking, "WORK_MAX", 600)
+    nodes = [(1, "a", -1)] * 3
+    story = Story(nodes, [Disk("a", 1)] * 2, [Claim(1)] * 3, [(0,), (1,), (2,)], 3, {})
+    said = message(tell(story))
+    assert "gave up the search" in said
+    assert "impossible" not in said
