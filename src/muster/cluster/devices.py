@@ -73,6 +73,7 @@ class DeviceBook:
         self._groups: dict[ClaimKey, GroupClaims] = {}
         self._frozen: Devices | None = NO_DEVICES
         self._pools: Pools | None = NO_DEVICES.pools
+        self._holders: dict[DeviceId, dict[ClaimKey, None]] = {}  # of whole devices, by the API
 
     def apply(self, found: DeviceObject) -> bool:
         """Take over an object as seen; False if it is older than what is known."""
@@ -87,6 +88,7 @@ class DeviceBook:
             self._classes[meta.name] = found
             self._pools = None
         else:
+            self._hold((meta.namespace, meta.name), found)
             self._claims[meta.namespace, meta.name] = found
             if found.status.allocation is not None:
                 self._choices.pop((meta.namespace, meta.name), None)
@@ -105,10 +107,19 @@ class DeviceBook:
             del self._classes[key[1]]
             self._pools = None
         else:
+            self._hold(key, None)
             del self._claims[key]
             self._choices.pop(key, None)
         self._frozen = None
         return known
+
+    def find_claim(self, key: ClaimKey) -> ResourceClaim | None:
+        """A claim as the API shows it."""
+        return self._claims.get(key)
+
+    def holders_of(self, device: DeviceId) -> tuple[ClaimKey, ...]:
+        """The claims that have all of a device as the API shows them, in the order in which that was seen."""
+        return tuple(self._holders.get(device, ()))
 
     def choose(self, key: ClaimKey, allocation: Allocation) -> None:
         """Count a claim as allocated before the API agrees."""
@@ -151,6 +162,16 @@ class DeviceBook:
             )
         return self._frozen
 
+    def _hold(self, key: ClaimKey, found: ResourceClaim | None) -> None:
+        """The claim has the devices of this version of it now (None: it is gone), and no others."""
+        before, after = set(whole_devices(self._claims.get(key))), set(whole_devices(found))
+        for device in before - after:
+            del self._holders[device][key]
+            if not self._holders[device]:
+                del self._holders[device]
+        for device in after:
+            self._holders.setdefault(device, {})[key] = None
+
     def _find(self, kind: type, key: ClaimKey) -> DeviceObject | None:
         if kind is ResourceSlice:
             return self._slices.get(key[1])
@@ -158,11 +179,16 @@ class DeviceBook:
 
 
 def device_claims_of(pod: Pod) -> tuple[tuple[str, ClaimKey | None], ...]:
-    """The claims of a pod: by what the pod calls them, and their keys (None: not made yet)."""
+    """The claims of a pod: by what the pod calls them, and their keys (None: not made yet).
+
+    Not those for which its status says that none is needed.
+    """
     made = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses or ()}
     found: list[tuple[str, ClaimKey | None]] = []
     for wanted in pod.spec.resource_claims or ():
         name = wanted.resource_claim_name or made.get(wanted.name)
+        if not name and wanted.name in made:
+            continue
         found.append((wanted.name, (pod.metadata.namespace, name) if name else None))
     return tuple(found)
 
@@ -184,6 +210,12 @@ def given_in(allocation: Allocation) -> Iterator[tuple[DeviceId, Mapping[str, in
     for result in allocation.devices.results or ():
         if not result.admin_access:
             yield (result.driver, result.pool, result.device), _share_of(result)
+
+
+def whole_devices(claim: ResourceClaim | None) -> list[DeviceId]:
+    """The devices that the API shows as this claim's alone."""
+    allocation = claim.status.allocation if claim is not None else None
+    return [device for device, share in given_in(allocation) if share is None] if allocation else []
 
 
 def spent_by(devices: Iterable[DeviceId], pools: Pools) -> dict[CounterId, int]:

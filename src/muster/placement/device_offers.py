@@ -6,18 +6,17 @@ and `device_trials.py`, which adds up what members of a gang get.  Axis: N node 
 """
 
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
 
-from muster.api.core import Node, NodeSelector, Pod
+from muster.api.core import Node, NodeSelector
 from muster.api.devices import Device, DeviceRequest, ResourceClaim, SliceSpec
 from muster.api.quantity import QuantityError
 from muster.api.selectors import matches_node_term
 from muster.base.arrays import Bool, Int8, Int32
 from muster.cluster.device_pools import CounterId, DeviceId, Offer, Pools
-from muster.cluster.devices import ClaimKey, Devices, device_claims_of
+from muster.cluster.devices import ClaimKey
 from muster.cluster.snapshot import Snapshot
 from muster.placement.device_allocation import (
     FIT,
@@ -38,42 +37,6 @@ from muster.placement.device_selectors import SelectorError, selector_of
 KINDS_MAX, ANSWERS_MAX = 32, 100_000  # of claims, and answers, that are remembered
 MET, UNMET, UNKNOWN, _UNASKED = 1, 0, 2, -1
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
-
-
-class DeviceNeeds(NamedTuple):
-    """What a pod's claims come to: why it can go nowhere (or ""), claims with devices, and the rest."""
-
-    refusal: str
-    allocated: tuple[ClaimKey, ...] = ()
-    open_claims: tuple[ClaimKey, ...] = ()
-
-
-def find_device_needs(pod: Pod, devices: Devices) -> DeviceNeeds:
-    """Look through the claims of a pod."""
-    allocated: list[ClaimKey] = []
-    still_open: list[ClaimKey] = []
-    for name, key in device_claims_of(pod):
-        claim = devices.claims.get(key) if key is not None else None
-        if key is None or claim is None:
-            missing = f'resourceclaim "{key[1]}" not found' if key else f'the claim "{name}" is not made yet'
-            return DeviceNeeds(f"waiting for resource claims: {missing}")
-        if claim.metadata.deletion_timestamp is not None:
-            return DeviceNeeds(f'resourceclaim "{key[1]}" is being deleted')
-        unknown = _not_understood(claim, devices)
-        if unknown:
-            return DeviceNeeds(f'resourceclaim "{key[1]}": {unknown}')
-        (allocated if devices.allocation_of(key) is not None else still_open).append(key)
-    return DeviceNeeds("", tuple(allocated), tuple(dict.fromkeys(still_open)))
-
-
-def _not_understood(claim: ResourceClaim, devices: Devices) -> str:
-    """What a claim asks for and cannot get here: a class that is not there, a rule that is not built."""
-    for name, request in requests_of(claim):
-        if request.device_class_name not in devices.classes:
-            return f"request {name}: deviceclass {request.device_class_name} not found"
-        if request.derived_attributes:
-            return f"request {name}: derivedAttributes are not honoured yet"
-    return ""
 
 
 class _Known:

@@ -22,12 +22,12 @@ from muster.framework.points import NodeReason, NodeVerdict
 from muster.framework.ports import Prepare, WriteClaim
 from muster.framework.status import Status
 from muster.placement.device_allocation import GaveUp, Given
+from muster.placement.device_needs import find_device_needs
 from muster.placement.device_offers import (
     MET,
     UNKNOWN,
     UNMET,
     DeviceOffers,
-    find_device_needs,
 )
 from muster.placement.device_results import allocation_of
 from muster.placement.device_rivals import find_rival
@@ -62,7 +62,7 @@ class DynamicResources:
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         if not pod.spec.resource_claims:
             return NodeVerdict(np.ones(len(rows), dtype=np.bool_))
-        needs = find_device_needs(pod, snapshot.devices)
+        needs = find_device_needs(pod, snapshot.devices, _users_of(snapshot))
         if needs.refusal:
             nowhere = np.zeros(len(rows), dtype=np.bool_)
             return NodeVerdict(nowhere, (NodeReason(~nowhere, needs.refusal, resolvable=False),))
@@ -79,7 +79,7 @@ class DynamicResources:
         return NodeVerdict(reached & met, tuple(found))
 
     def example(self, pod: Pod, snapshot: Snapshot, row: int, text: str) -> str:
-        needs = find_device_needs(pod, snapshot.devices)
+        needs = find_device_needs(pod, snapshot.devices, _users_of(snapshot))
         if text == NOT_THERE:
             there = [claim for claim in needs.allocated if not offers_of(snapshot).reaches(claim)[row]]
             return f"claim {'/'.join(there[0])} has its devices elsewhere" if there else ""
@@ -198,7 +198,7 @@ def _trial_of(snapshot: Snapshot) -> Trial:
         for move in moves:
             if not move.pod.spec.resource_claims:
                 continue
-            claims = find_device_needs(move.pod, snapshot.devices).open_claims
+            claims = find_device_needs(move.pod, snapshot.devices, {}).open_claims
             if move.sign > 0:
                 try:
                     trial = add(trial, claims, move.row, offers) or trial
@@ -209,6 +209,25 @@ def _trial_of(snapshot: Snapshot) -> Trial:
         return trial
 
     return snapshot.fold("DynamicResources", lambda _: NOTHING, step)
+
+
+def _users_of(snapshot: Snapshot) -> Mapping[ClaimKey, int]:
+    """How many pods placed on this fork use each claim that a pod names."""
+
+    def step(users: dict[ClaimKey, int], moves: Sequence[PodMove]) -> dict[ClaimKey, int]:
+        named = [
+            ((move.pod.metadata.namespace, claim.resource_claim_name), move.sign)
+            for move in moves
+            for claim in move.pod.spec.resource_claims or ()
+            if claim.resource_claim_name
+        ]
+        found = dict(users) if named else users
+        for key, sign in named:
+            found[key] = found.get(key, 0) + sign
+        return found
+
+    nobody: dict[ClaimKey, int] = {}
+    return snapshot.fold("DynamicResources users", lambda _: nobody, step)
 
 
 def _write(

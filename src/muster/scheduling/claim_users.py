@@ -15,16 +15,17 @@ from muster.scheduling.members import Member, Stage, group_entity
 
 def is_bound(books: Books, claim: ObjectKey, user: Consumer) -> bool:
     """Whether the pod is bound, or any pod of the group that uses the claim."""
-    return any(member.pod.spec.node_name for member in _members(books, claim, user))
+    return any(member.pod.spec.node_name for member in members_using(books, claim, user))
 
 
 def is_waiting(books: Books, claim: ObjectKey, user: Consumer) -> bool:
     """Whether these are pods that are known and none of them is bound: they are tried anew."""
-    members = list(_members(books, claim, user))
+    members = list(members_using(books, claim, user))
     return bool(members) and not any(member.pod.spec.node_name for member in members)
 
 
-def _members(books: Books, claim: ObjectKey, user: Consumer) -> Iterator[Member]:
+def members_using(books: Books, claim: ObjectKey, user: Consumer) -> Iterator[Member]:
+    """The pod, or the pods of the group that use the claim."""
     key = ObjectKey(claim.namespace, user.name)
     if user.resource == "podgroups":
         for mate in books.members.cast(group_entity(key)).of(*Stage):

@@ -31,6 +31,7 @@ from muster.framework.ports import (
 from muster.framework.status import Status, Verdict
 from muster.scheduling.books import Books
 from muster.scheduling.claim_users import is_waiting
+from muster.scheduling.double_claims import tell_double
 from muster.scheduling.members import Cast, EntityKey, Member, Stage
 from muster.scheduling.preparations import UNPREPARED_S_MAX, Preparation
 from muster.scheduling.queue import Place
@@ -101,17 +102,21 @@ def see_storage(books: Books, event: StorageSeen | StorageGone, now_s: float) ->
     books.preparations.touch_all()
 
 
-def see_devices(books: Books, event: DevicesSeen | DevicesGone, now_s: float) -> None:
+def see_devices(books: Books, event: DevicesSeen | DevicesGone, now_s: float) -> list[Effect]:
     """A slice, class or claim is seen or gone: who waits for one is looked at."""
     devices = books.state.devices
+    effects: list[Effect] = []
     if isinstance(event, DevicesSeen):
-        if not devices.apply(event.found):
-            return
         found = event.found
+        before = devices.find_claim((found.metadata.namespace, found.metadata.name))
+        if not devices.apply(found):
+            return []
+        if isinstance(found, ResourceClaim):
+            effects += tell_double(books, before, found)
     else:
         gone = devices.remove(event.kind, event.key, event.uid)
         if gone is None:
-            return
+            return []
         found = gone
     books.tell(ClusterEvent(Change.DEVICES_CHANGED, devices=found), now_s)
     books.preparations.touch_all()
@@ -119,6 +124,7 @@ def see_devices(books: Books, event: DevicesSeen | DevicesGone, now_s: float) ->
         for entry in books.queue:
             if entry.place is Place.GATED and entry.gate is not None and entry.gate.plugin == CLAIM_GATE:
                 books.touch(entry.key)
+    return effects
 
 
 def fail_preparation(books: Books, event: PrepareFailed) -> None:

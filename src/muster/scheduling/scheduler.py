@@ -347,8 +347,7 @@ class Scheduler:
         return []
 
     def _devices_seen(self, event: DevicesSeen | DevicesGone, now_s: float) -> list[Effect]:
-        see_devices(self._books, event, now_s)
-        return []
+        return see_devices(self._books, event, now_s)
 
     def _prepare_done(self, event: PrepareDone, now_s: float) -> list[Effect]:
         return []  # what counts is what the watch shows

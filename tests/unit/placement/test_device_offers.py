@@ -13,17 +13,15 @@ from tests.unit.cluster.device_objects import (
     make_slice,
 )
 
-from muster.api.core import LabelSelectorRequirement, NodeSelector, NodeSelectorTerm, PodClaim
+from muster.api.core import LabelSelectorRequirement, NodeSelector, NodeSelectorTerm
 from muster.api.devices import Device, DeviceObject
-from muster.cluster.devices import DeviceBook
 from muster.placement.device_offers import (
     MET,
     UNMET,
     DeviceOffers,
-    find_device_needs,
 )
 from muster.placement.device_selectors import SelectorError
-from muster.testing.builders import make_cluster, make_pod
+from muster.testing.builders import make_cluster
 
 C, D = ("default", "c"), ("default", "d")
 BOTH = np.array([0, 1], dtype=np.int32)
@@ -56,34 +54,6 @@ def test_devices_of_one_slice_may_choose_their_nodes() -> None:
     offers = offers_with(make_slice("mixed", *devices, per_device_node_selection=True))
     assert sorted(names(offers, 0)) == ["b", "c"]
     assert sorted(names(offers, 1)) == ["a", "c"]
-
-
-@pytest.mark.parametrize(
-    ("objects", "refusal"),
-    [
-        ([], 'waiting for resource claims: resourceclaim "c" not found'),
-        ([make_claim("c")], 'resourceclaim "c": request r: deviceclass gpu not found'),
-        (
-            [make_class(), make_claim("c", make_request("r", 1, derived_attributes=[{}]))],
-            'resourceclaim "c": request r: derivedAttributes are not honoured yet',
-        ),
-    ],
-)
-def test_what_leads_nowhere_is_named(objects: list[DeviceObject], refusal: str) -> None:
-    book = DeviceBook()
-    for each in objects:
-        book.apply(each)
-    pod = make_pod(resource_claims=[PodClaim("x", "c")])
-    assert find_device_needs(pod, book.freeze()).refusal == refusal
-
-
-def test_needs_tell_allocated_and_open_claims_apart() -> None:
-    book = DeviceBook()
-    for each in (make_class(), make_claim("c"), make_claim("d", allocation=given("gpu-0"))):
-        book.apply(each)
-    pod = make_pod(resource_claims=[PodClaim("x", "c"), PodClaim("y", "d")])
-    needs = find_device_needs(pod, book.freeze())
-    assert (needs.allocated, needs.open_claims) == ((D,), (C,))
 
 
 def test_rows_with_like_devices_are_searched_once_for_all_decisions() -> None:
