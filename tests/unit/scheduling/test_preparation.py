@@ -1,10 +1,12 @@
 """Volumes between the decision and the bindings, told as stories."""
 
+import pytest
 from msgspec.structs import replace
 from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
 from tests.unit.scheduling.world import World, key_of
 
-from muster.api.storage import PersistentVolumeClaim
+from muster.api.core import PodClaim
+from muster.api.storage import ClaimStatus, PersistentVolumeClaim, StorageObject
 from muster.framework.ports import (
     BindPod,
     PatchPodStatus,
@@ -188,3 +190,79 @@ def test_a_lone_pod_is_bound_when_its_own_volume_is_there() -> None:
     provision(world, "n1")
     world.run()
     assert world.bound == {"p"}
+
+
+def reason(world: World, group: str = "g") -> str:
+    condition = world.condition(group)
+    return "" if condition is None else condition.message or ""
+
+
+LEADS_NOWHERE = [
+    pytest.param([], 'persistentvolumeclaim "c" not found', id="missing"),
+    pytest.param(
+        [replace(make_claim("c", volume="v"), status=ClaimStatus("Lost"))],
+        'persistentvolumeclaim "c" bound to non-existent persistentvolume "v"',
+        id="lost",
+    ),
+    pytest.param(
+        [make_claim("c", volume="v")],
+        'persistentvolumeclaim "c" is bound to persistentvolume "v", which does not exist',
+        id="bound-to-nothing",
+    ),
+    pytest.param(
+        [replace(make_claim("c"), metadata=replace(make_claim("c").metadata, deletion_timestamp="2027"))],
+        'persistentvolumeclaim "c" is being deleted',
+        id="being-deleted",
+    ),
+    pytest.param(
+        [make_claim("c", storage_class_name="fast")],
+        'storageclass.storage.k8s.io "fast" not found, asked for by claim "c"',
+        id="no-class",
+    ),
+    pytest.param(
+        [make_class(provisioner="kubernetes.io/no-provisioner"), make_claim("c")],
+        "claim default/c: no volume of class wait is free there, and nobody makes any",
+        id="cannot-provision",
+    ),
+    pytest.param(
+        [make_class(waits=False, provisioner="a/b"), make_claim("c")],
+        "pod has unbound immediate PersistentVolumeClaims: c",
+        id="immediate-and-unbound",
+    ),
+]
+
+
+@pytest.mark.parametrize(("objects", "text"), LEADS_NOWHERE)
+def test_a_claim_that_leads_nowhere_is_named_in_the_reason_of_the_group(
+    objects: list[StorageObject], text: str
+) -> None:
+    world = World().node("n1", cpu=4)
+    for each in objects:
+        world.tell(StorageSeen(each))
+    world.group("g", 2).pod("g-0", group="g", volumes=mounts("c")).members("g", 1).run(30)
+    assert text in reason(world)
+    assert world.bound == set()
+    world.group("h", 2).members("h", 0, 1).run()
+    assert world.bound == {"h-0", "h-1"}
+
+
+def test_a_pod_that_its_volume_pins_to_a_full_node_says_so() -> None:
+    world = World().node("n1", cpu=1, labels={"zone": "a"}).node("n2", cpu=4, labels={"zone": "b"})
+    world.tell(StorageSeen(make_class(provisioner="a/b")))
+    world.tell(StorageSeen(make_claim("c", volume="v")))
+    world.tell(StorageSeen(make_volume("v", claim="c", zone="a")))
+    world.pod("other", node="n1").group("g", 2).pod("g-0", group="g", volumes=mounts("c"))
+    world.members("g", 1).run(30)
+    assert world.bound == {"other"}
+    assert "1 Insufficient cpu" in reason(world)
+    assert "volume v of claim default/c pins the pod and is not reached from there" in reason(world)
+
+
+def test_a_gang_that_waits_for_a_claim_for_devices_holds_up_nobody() -> None:
+    world = World().node("n1", cpu=4)
+    world.group("g", 2).pod("g-0", group="g", resource_claims=[PodClaim("x", "k")]).members("g", 1).run(10)
+    waiting = world.condition("g", WAITING)
+    assert waiting is not None
+    assert 'resourceclaim "k", which does not exist' in (waiting.message or "")
+    world.group("h", 2).members("h", 0, 1).run()
+    assert world.bound == {"h-0", "h-1"}
