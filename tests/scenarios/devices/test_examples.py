@@ -23,6 +23,7 @@ COLLECTIONS = {
     "ResourceClaimTemplate": f"{RESOURCES}/namespaces/default/resourceclaimtemplates",
     "ResourceClaim": CLAIMS,
     "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
+    "PersistentVolume": "/api/v1/persistentvolumes",
     "PersistentVolumeClaim": VOLUME_CLAIMS,
 }
 SLICES = f"{RESOURCES}/resourceslices"
@@ -163,8 +164,9 @@ def test_the_manifests_of_the_page_do_what_it_says() -> None:
     assert parts == ["mig-0-3g-0", "mig-0-1g-1", "mig-0-1g-2", "mig-0-1g-3"]
     (shared,) = claims.values()
     assert [(user["resource"], user["name"]) for user in shared["reservedFor"]] == [("podgroups", "readers")]
+    assert (nodes["small-shard"], nodes["large-shard"]) == ("gpu-2", "gpu-1")
     room.cluster.sleep(30)
-    assert room.bound() == 5
+    assert room.bound() == 7
     failed = [event for event in room.api.items(EVENTS) if event["reason"] == "ProvisioningFailed"]
     assert len(failed) == 2
 
