@@ -91,6 +91,7 @@ RATIO_OF = (
     "pods_per_s",
     "algorithm_ms",
     "cold_ms",
+    "gang_ms",
     "gang_wait_p99_s",
     "cpu_s_per_1000_pods",
     "first_bind_s",

@@ -177,9 +177,17 @@ def _meet(
     answers = offers.meets(claims, rows)  # nobody gets beside others what it could not get alone
     known = any(claim in trial.given for claim in claims)
     linked = any(offers.is_linked(each.offer) for found in trial.given.values() for each in found)
-    tried = answers != UNMET if known or linked else [bool(trial.rows.get(row)) for row in rows.tolist()]
-    for index in np.flatnonzero(tried):
-        answers[index] = _try(trial, claims, int(rows[index]), offers)
+    if known or linked:
+        for index in np.flatnonzero(answers != UNMET):
+            answers[index] = _try(trial, claims, int(rows[index]), offers)
+        return answers == MET, answers == UNKNOWN
+    for row, there in trial.rows.items():
+        is_local = all(set(trial.homes[claim]) == {row} for claim in there)
+        for index in np.flatnonzero(rows == row) if there else ():
+            if is_local:  # asked once for all rows that are alike
+                answers[index] = offers.meets((*there, *claims), rows[index : index + 1])[0]
+            else:
+                answers[index] = _try(trial, claims, row, offers)
     return answers == MET, answers == UNKNOWN
 
 

@@ -72,6 +72,19 @@ def test_members_on_one_node_share_its_devices_between_them() -> None:
     assert feasible(fork, pod_with("e", name="s")) == [False, True, False]
 
 
+def test_like_rows_with_a_member_each_are_searched_once() -> None:
+    cluster = make_cluster().nodes(9)
+    nodes = [make_slice(f"n{index + 1}", make_device("a"), make_device("b")) for index in range(9)]
+    for each in (make_class(), *nodes, *(make_claim(f"c{index}") for index in range(10))):
+        cluster.state.devices.apply(each)
+    snapshot = cluster.snapshot()
+    fork = snapshot.fork()
+    for index in range(9):
+        fork.place(pod_with(f"c{index}", name=f"p{index}"), index)
+    assert feasible(fork, pod_with("c9", name="q")) == [True] * 9
+    assert len(snapshot.devices.pools.found_out["offers"].answers) == 2  # one claim, and two together
+
+
 def test_an_allocated_claim_pins_its_pods() -> None:
     snapshot = cluster_with(make_claim("c")).snapshot()
     writes = DynamicResources().prepare([(pod_with("c"), 1)], snapshot)
