@@ -6,7 +6,6 @@ In comes a refused attempt; out go nominations and evictions, and words for the 
 is seen as that of any pod, and wakes the preemptor.  Next: `nominations.py`.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -24,11 +23,9 @@ from muster.framework.points import Preemptor, Rescue
 from muster.framework.ports import Effect, EvictDone, EvictFailed, EvictPod, ObjectReference, RecordEvent
 from muster.framework.runner import Runner
 from muster.framework.status import Status, Verdict
-from muster.placement.eviction import TRY_WORK, Eviction, Trial, Try
-from muster.placement.shapes import ShapeKey
-from muster.placement.steering import Steer
+from muster.placement.eviction import Eviction, Trial, Try
 from muster.scheduling.asks import policy_of
-from muster.scheduling.attempt import UNSCHEDULABLE, Attempt, attempt, conclude
+from muster.scheduling.attempt import UNSCHEDULABLE, Attempt
 from muster.scheduling.binding import refuse_group
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import shorten
@@ -43,14 +40,11 @@ from muster.scheduling.metrics import (
     POD_VICTIMS,
     PREEMPTION_SECONDS,
 )
-from muster.scheduling.questions import find_question
 from muster.scheduling.queue import Place
-from muster.scheduling.rejectors import widen
 from muster.scheduling.rescues import WORK_PER_CYCLE
 from muster.scheduling.review import priority_of
-from muster.scheduling.searches import Question
-from muster.scheduling.seating import try_other_orders
 from muster.scheduling.transaction import release_torn
+from muster.scheduling.trials import trial_of, work_of
 from muster.scheduling.units import OVERDUE_S, Victim, is_overdue
 
 DISRUPTION_TARGET = "DisruptionTarget"
@@ -264,59 +258,13 @@ def _preemptor(
         snapshot=snapshot,
         judge=books.runner,
         trial=Try(
-            on=_trial(cast, books.runner),
+            on=trial_of(cast, books.runner),
             members=len(waiting),
-            work=_work(waiting, books.runner, snapshot),
+            work=work_of(cast, books.runner, snapshot),
             domains=_domains(cast, books.runner, snapshot),
         ),
         work=WORK_PER_CYCLE,
         found=books.rescues.take_answer(entity),
-    )
-
-
-def _trial(cast: Cast, runner: Runner) -> Callable[[Snapshot, Int32 | None, Steer | None], Trial]:
-    """A way to try the entity on a fork."""
-
-    def on(fork: Snapshot, rows: Int32 | None, steer: Steer | None) -> Trial:
-        judge = runner if steer is None else runner.steered(steer)
-        found = attempt(cast, fork, judge, rows=rows)
-        if found.reason == UNSCHEDULABLE and rows is None:
-            found = _in_other_order(cast, fork, judge) or found
-        seats = tuple((member.pod, fork.row_of_node[node]) for member, node in found.placements)
-        message = found.message
-        if cast.group is None and found.shortfalls:
-            message = found.shortfalls[0].text
-        if rows is None and steer is None:
-            found = widen(cast, fork, runner, found)
-        return Trial(not found.reason, message, seats, found.rejectors, found.unplaced, found.missing)
-
-    return on
-
-
-def _in_other_order(cast: Cast, fork: Snapshot, runner: Runner) -> Attempt | None:
-    """A placement of unlike members that the order of their creation misses; None if no order has one."""
-    if cast.is_composite:
-        return None
-    try:
-        question = find_question(cast, fork, runner)
-        outcome = None
-        if isinstance(question, Question):
-            outcome = try_other_orders(question, cast, fork, runner)
-    except PluginError:
-        return None
-    return None if outcome is None else conclude(cast, fork, runner, outcome)
-
-
-def _work(waiting: list[Member], runner: Runner, snapshot: Snapshot) -> int:
-    """What a try of these costs, in rows judged: one that cannot be counted with its like asks for itself."""
-    labels = runner.labels_read(snapshot.label_keys_read)
-    rows = snapshot.live_rows()
-    of_shape: dict[ShapeKey, list[Member]] = {}
-    for member in waiting:
-        of_shape.setdefault(member.shape(metadata=runner.reads_metadata, labels=labels), []).append(member)
-    return sum(
-        len(rows) + (0 if runner.can_count(alike[0].pod, snapshot, rows) else TRY_WORK * len(alike))
-        for alike in of_shape.values()
     )
 
 
