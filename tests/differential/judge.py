@@ -55,6 +55,15 @@ class Result(Struct, frozen=True):
     def counts(self, arrival: Arrival) -> dict[str, int]:
         return dict(counts_of(arrival, self.bound))
 
+    def lacks_group(self, arrival: Arrival) -> str | None:
+        """A group of a tree, of which others are placed, that could have been added without more victims."""
+        if arrival.kind != "tree" or not self.bound:
+            return None
+        pods = {short["pod"]: short for short in arrival.pods}
+        placed = [Placed(pods[name], node) for name, node in self.bound.items()]
+        after = self.before.without(self.victims).with_pods([*self.late, *placed])
+        return oracle.find_another_group(after, arrival, self.bound)
+
     def price(self, scenario: Scenario) -> oracle.Price:
         return oracle.price_of(scenario, self.before, self.victims)
 
@@ -173,6 +182,10 @@ def _explain_surplus(arrival: Arrival, theirs: Result, ours: Result) -> str | No
     our_groups, their_groups = (_groups_held(arrival, result) for result in (ours, theirs))
     more = len(ours.bound) > len(theirs.bound)
     if our_groups < their_groups:
+        if ours.lacks_group(arrival):
+            return None
+        if not _same(theirs, ours):
+            return "places-differ"
         return "tried-in-order" if _depends_on_order(arrival, theirs) else None
     if not theirs.settled:
         return "stock-waits"

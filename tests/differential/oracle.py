@@ -232,6 +232,26 @@ def _place_leaves(
     return None if found is None else {entry.pod["pod"]: entry.node for entry in found}
 
 
+def find_another_group(after: Cluster, arrival: Arrival, bound: dict[str, str]) -> str | None:
+    """A group of a tree that is placed without it, and could be added to it; None where there is none.
+
+    `after`: the cluster with all that is bound.
+    """
+    counts = counts_of(arrival, bound)
+    for name, leaf in arrival.leaves.items():
+        least = leaf.get("gang", 1)
+        members = [short for short in arrival.pods if short["group"] == name]
+        if counts[name] >= least or arrival.is_gated:
+            continue
+        for chosen in combinations(members, least):
+            for nodes in product(after.nodes, repeat=least):
+                added = {short["pod"]: node for short, node in zip(chosen, nodes, strict=True)}
+                pods = [Placed(short, added[short["pod"]]) for short in chosen]
+                if not any(broken_groups(after, arrival, bound | added)) and _can_follow(after, pods):
+                    return name
+    return None
+
+
 def shape_of(short: Short) -> str:
     """What makes members alike: everything but the name."""
     return json.dumps({key: value for key, value in short.items() if key != "pod"}, sort_keys=True)

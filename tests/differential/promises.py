@@ -81,6 +81,8 @@ def _minds_others(arrival: Arrival) -> bool:
 
 
 def _complaints(scenario: Scenario, arrival: Arrival, result: Result) -> Iterator[str]:
+    if lacking := result.lacks_group(arrival):
+        yield f"{lacking} is left out of {arrival.name}, but could be added"
     if result.victims and not result.bound:
         yield f"{sorted(result.victims)} were evicted and nothing was placed"
     try:

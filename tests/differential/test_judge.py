@@ -164,3 +164,29 @@ def test_the_table_for_users_and_the_rules_agree() -> None:
     text = (ROOT / "docs" / "beyond-stock.md").read_text(encoding="utf-8")
     table = text.partition("## What random scenarios differ in")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE) == list(EXPLANATIONS)
+
+
+def tree(*pods: Short) -> Arrival:
+    """Groups of one pod each, of which one is enough."""
+    groups = [{"group": pod["group"], "parent": "t", "gang": 1, "priorityClassName": "p6"} for pod in pods]
+    return Arrival("t", [*groups, {"composite": "t", "gang": 1, "priorityClassName": "p6"}], list(pods))
+
+
+def test_a_group_of_a_tree_that_could_have_been_added_is_not_explained() -> None:
+    arrival = tree(member("a-0", 2) | {"group": "a"}, member("b-0", 2) | {"group": "b"})
+    findings = judge(scenario(arrival), outcome(a_0="n0", b_0="n1"), outcome(a_0="n0"))
+    assert rules_of(findings) == [None]
+
+
+def test_a_group_of_a_tree_that_has_no_room_is_explained_where_the_clusters_differ() -> None:
+    lone = member("x", 2)
+    del lone["group"]
+    arrival = tree(member("a-0", 3) | {"group": "a"}, member("b-0", 1) | {"group": "b"})
+    late = Scenario(1, "several", NODES, [], [], [Arrival("x", [], [lone]), arrival])
+
+    def played(where: str, **places: str) -> Outcome:
+        placed = {name.replace("_", "-"): node for name, node in places.items()}
+        return Outcome(1, [Step({"x": where}, True, {}), Step({"x": where, **placed}, True, {})])
+
+    theirs, ours = played("n1", a_0="n0", b_0="n0"), played("n0", b_0="n0")
+    assert rules_of(judge(late, theirs, ours)) == ["places-differ"]
