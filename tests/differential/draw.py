@@ -17,15 +17,17 @@ WORDS = [name for name in sorted(PRIORITIES) if name not in NEVER]
 
 
 class Draw(random.Random):
-    """The stream of a seed, and the one for the rules of `draw_more.py`, None where there are to be none."""
+    """The stream of a seed, and those for the rules of `draw_more.py`, None where there are to be none."""
 
     more: random.Random | None = None
+    resizes: random.Random | None = None
 
 
 def draw_scenario(seed: int, *, plain: bool = False) -> Scenario:
     """The scenario of this seed, always the same; `plain`: without what `draw_more.py` adds."""
     draw = Draw(seed)
-    draw.more = None if plain else random.Random(f"more {seed}")
+    if not plain:
+        draw.more, draw.resizes = (random.Random(f"{word} {seed}") for word in ("more", "resizes"))
     kind = draw.choices(("one", "several", "rush"), (70, 20, 10))[0]
     nodes = {f"n{number}": _node(draw, number) for number in range(draw.randint(2, 5))}
     running_groups, running = _running(draw, nodes)
@@ -96,7 +98,8 @@ def _running(draw: Draw, nodes: dict[str, Short]) -> tuple[list[Short], list[Sho
 def _place_all(draw: Draw, cluster: Cluster, members: list[Short]) -> list[Short]:
     """Those of `members` that fit somewhere, each with its node."""
     found = []
-    for member in members:
+    for one in members:
+        member = one if draw.resizes is None else draw_more.resized(draw.resizes, one)
         allowed = [node for node in cluster.nodes if cluster.may_place(member, node)]
         if allowed:
             node = draw.choice(allowed)

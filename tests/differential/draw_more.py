@@ -1,7 +1,8 @@
 """The rarer rules of a scenario, drawn from a stream of their own, so that the rest of a seed stays as it is.
 
 In come nodes and pods of `draw.py`; they get soft taints, preferences, policies of spreading, selectors by
-expression, ports of one address, images; groups that run may hang in trees, and budgets protect some pods.
+expression, ports of one address, images; groups that run may hang in trees, budgets protect some pods, and
+some are being resized in place.
 """
 
 import random
@@ -47,6 +48,14 @@ def add_budgets(more: More, running: list[Short]) -> list[Short]:
         if kept:
             budgets.append({"pdb": name, "selector": {"keep": name}, "allowed": more.choice((0, 0, 0, 1))})
     return budgets
+
+
+def resized(more: More, pod: Short) -> Short:
+    """The pod, one in ten while it is resized in place: it holds more than it asks for by now, or less."""
+    if more.random() >= 0.1:
+        return pod
+    held = max(1, pod["cpu"] + more.choice((-1, 1, 2)))
+    return {**pod, "held": held, "infeasible": held < pod["cpu"] and more.random() < 0.5}
 
 
 def add_trees(more: More, groups: list[Short]) -> list[Short]:

@@ -56,15 +56,29 @@ def cluster_objects(scenario: Scenario, scheduler: str) -> Iterator[Made]:
         yield _group(scenario, group)
     for pod in scenario.running:
         yield _pod(scenario, pod, scheduler)
-    if scenario.budgets:  # where a controller keeps them, it counts pods that are ready
-        yield from (_running(scenario, pod) for pod in scenario.running)
+    for pod in scenario.running:
+        if scenario.budgets or "held" in pod:  # who keeps a budget's status counts pods that are ready
+            yield _running(scenario, pod)
     for budget in scenario.budgets:
         yield from _budget(scenario, budget)
 
 
 def _running(scenario: Scenario, short: Short) -> Made:
     path = f"{CORE}/namespaces/{namespace_of(scenario)}/pods/{short['pod']}/status"
-    return Made(path, {"status": manifests.running_status(short)}, "PATCH")
+    status = manifests.running_status(short)
+    if "held" in short:
+        status["containerStatuses"] = [_held(short)]
+    if short.get("infeasible"):
+        never = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+        status["conditions"].append(never)
+    return Made(path, {"status": status}, "PATCH")
+
+
+def _held(short: Short) -> dict[str, Any]:
+    """What a kubelet says of a container that is being resized."""
+    cpu = {"cpu": str(short["held"])}
+    words = {"name": "c", "image": "i", "imageID": "any", "restartCount": 0, "ready": True}
+    return {**words, "allocatedResources": cpu, "resources": {"requests": cpu}}
 
 
 def _budget(scenario: Scenario, short: Short) -> Iterator[Made]:

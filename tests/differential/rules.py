@@ -55,8 +55,13 @@ class Cluster:
 
 
 def requests_of(pod: Short) -> dict[str, int]:
-    """What it takes of a node, one pod included."""
-    amounts = {"cpu": pod["cpu"], "pods": 1, **pod.get("more", {})}
+    """What it takes of a node, one pod included.
+
+    While it is resized the larger of what it asks for and what it holds; what it holds where the node has
+    found that it can never have more.
+    """
+    cpu = max(pod["cpu"], pod.get("held", 0)) if not pod.get("infeasible") else pod["held"]
+    amounts = {"cpu": cpu, "pods": 1, **pod.get("more", {})}
     return amounts | ({GPU: pod["gpu"]} if "gpu" in pod else {})
 
 
