@@ -24,9 +24,9 @@ YOUNG_OBJECTS_BEFORE_COLLECTION = 100_000
 FOUND_BY: dict[str, int] = {  # where nothing is said, the first
     "no-precondition": 2,
     "stale-list-believed": 4,
-    "lease-not-checked": 6,
-    "lease-judged-by-its-text": 2,
-    "lease-taken-by-force": 4,
+    "lease-not-checked": 10,
+    "clock-stops-while-asleep": 23,
+    "lease-taken-by-force": 8,
     "restored-store-unnoticed": 3,
     "release-skipped": 11,
     "room-never-given-back": 6,
