@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from muster.api.core import Pod
 from muster.api.times import parse_seconds
-from muster.framework.groups import ObjectKey, PodKey
+from muster.framework.groups import Group, ObjectKey, PodKey
 from muster.framework.ports import (
     BindFailed,
     BindPod,
@@ -21,6 +21,7 @@ from muster.framework.ports import (
     PatchPodStatus,
     PodSeen,
 )
+from muster.scheduling.conditions import INITIALLY_SCHEDULED
 from muster.scheduling.units import OVERDUE_S
 from muster.sim.told import Told, requests_of
 from muster.sim.view import GPU_MILLI, Amounts, amount
@@ -41,6 +42,7 @@ class SoundEvictions:
         self._kept: dict[str, str] = {}  # uid of a pod whose binding was refused → node
         self._said: set[str] = set()  # uids of pods that this scheduler has nominated itself
         self._just_nominated: set[str] = set()  # by this answer
+        self._released: set[str] = set()  # uids of pods that were asked to leave with their gang, for nobody
         self._leaving: dict[Preemptor, dict[str, PodKey]] = {}  # asked to leave, by uid
         self._complaints: list[str] = []
 
@@ -55,6 +57,7 @@ class SoundEvictions:
         self._kept.clear()
         self._said.clear()
         self._leaving.clear()
+        self._released.clear()
 
     def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
         """Learn what is nominated, and judge what is evicted."""
@@ -78,6 +81,8 @@ class SoundEvictions:
                 self._just_nominated.add(effect.uid)
             elif isinstance(effect, EvictPod) and effect.preemptor_kind:  # else a gang is released
                 evicted.setdefault((effect.preemptor_kind, effect.preemptor), []).append(effect)
+            elif isinstance(effect, EvictPod):
+                self._released.add(effect.uid)
         for preemptor, evictions in evicted.items():
             self._judge(preemptor, evictions)
 
@@ -104,7 +109,7 @@ class SoundEvictions:
         self._judge_need(who, seats + self._promised(preemptor), pods, self._rank_of(preemptor))
 
     def _judge_need(self, who: str, seats: list[tuple[Pod, str]], victims: list[Pod], rank: int) -> None:
-        """Every unit must be in the way of a seat, and a group that goes whole must go whole.
+        """Every unit must be in the way of a seat; what goes whole, or has not started, must go whole.
 
         Where parts of GPUs are about, sums do not tell who is in the way: then need is not judged.
         """
@@ -113,7 +118,7 @@ class SoundEvictions:
         units: dict[object, list[Pod]] = {}
         for pod in victims:
             group = self._told.groups.get(self._told.group_of.get(_key_of(pod)) or ObjectKey("", ""))
-            whole = group is not None and group.disruption_mode == "all"
+            whole = group is not None and (group.disruption_mode == "all" or self._is_under_way(group))
             units.setdefault(group.key if whole and group else pod.metadata.uid, []).append(pod)
         for unit, pods in units.items():
             if not shares and self._fit(seats, pods + self._not_counted_on(rank)):
@@ -125,11 +130,17 @@ class SoundEvictions:
                     if self._told.group_of[key] == unit
                     and pod not in pods
                     and not pod.is_terminating
-                    and pod.metadata.uid not in asked
+                    and pod.metadata.uid not in asked | self._released
                     and self._is_placed(key, pod)
                 ]
                 if left:
                     self._complaints.append(f"{who} evicts group {unit} in part: {left[0]} stays")
+
+    def _is_under_way(self, group: Group) -> bool:
+        """Whether it is a gang of which fewer than its minimum were ever bound, by all that was told."""
+        is_said = any(each.type == INITIALLY_SCHEDULED and each.status == "True" for each in group.conditions)
+        bound = self._told.ever_bound.get(group.uid, set())
+        return group.is_gang and not is_said and len(bound) < group.needed
 
     def _fit(self, seats: list[tuple[Pod, str]], back: list[Pod]) -> bool:
         """Whether the seats hold when all that are leaving or asked to leave are gone, but for these."""

@@ -133,3 +133,17 @@ def test_room_of_a_victim_as_important_as_the_preemptor_is_not_counted_on() -> N
     seat = PatchPodStatus(top, "uid-top", nominated_node_name="n2")
     assert scene.tell(TimeReached(), seat, replace(evict("equal"), preemptor=top)) == []
     assert scene.decide("low3", seat="n2") == []
+
+
+@pytest.mark.parametrize(
+    ("min_count", "is_released", "is_found"), [(3, False, True), (3, True, False), (2, False, False)]
+)
+def test_a_gang_that_has_not_started_goes_whole(min_count: int, is_released: bool, is_found: bool) -> None:
+    scene = Scene()
+    scene.tell(GroupSeen(make_group("v", min_count, priority=1)))
+    for name in ("low", "low2"):
+        scene.see(make_pod(name, cpu=1, node="n1", priority=1), "v")
+    seat = PatchPodStatus(HIGH, "uid-h", nominated_node_name="n1")
+    released = replace(evict("low2"), preemptor_kind="", preemptor=ObjectKey("", ""))
+    said = scene.tell(TimeReached(), seat, evict("low"), *((released,) if is_released else ()))
+    assert any("in part" in each for each in said) is is_found
