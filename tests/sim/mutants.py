@@ -29,9 +29,7 @@ FOUND_BY: dict[str, int] = {  # where nothing is said, the first
     "lease-taken-by-force": 8,
     "void-binding-counts": 2,
     "restored-store-unnoticed": 11,
-    "release-skipped": 11,
     "room-never-given-back": 6,
-    "lost-binding-given-up": 5,
 }
 
 
