@@ -29,6 +29,7 @@ FOUND_BY: dict[str, int] = {  # where nothing is said, the first
     "lease-taken-by-force": 8,
     "void-binding-counts": 2,
     "restored-store-unnoticed": 11,
+    "release-skipped": 3,
     "room-never-given-back": 6,
 }
 
