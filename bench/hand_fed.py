@@ -27,6 +27,7 @@ from muster.framework.ports import (
     EvictDone,
     EvictPod,
     GroupSeen,
+    PatchGroupStatus,
     PodGone,
     PodSeen,
     PrepareDone,
@@ -51,6 +52,7 @@ class HandFed:
         self.node_of: dict[PodKey, str] = {}
         self.bound_s: dict[PodKey, float] = {}
         self.effects: Counter[str] = Counter()
+        self.group_patches: Counter[ObjectKey] = Counter()
         self.decisions_s: list[float] = []
         self.rejections_s: list[
             float
@@ -158,6 +160,8 @@ class HandFed:
 
     def _note(self, effect: Effect) -> None:
         self.effects[type(effect).__name__] += 1
+        if isinstance(effect, PatchGroupStatus):
+            self.group_patches[effect.key] += 1
         if isinstance(effect, WakeAt):
             self._wake_s = effect.at_s
         elif isinstance(effect, BindPod):

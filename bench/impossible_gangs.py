@@ -28,7 +28,8 @@ def storm(nodes: int, impossible: int, possible: int) -> dict[str, Any]:
     """First a stream, then a change that helps nobody and one that helps some; then a backlog."""
     alone, alone_s = _stream(nodes, 0, possible)
     fed, waits_s = _stream(nodes, impossible, possible)
-    patches, pod_patches = fed.effects["PatchGroupStatus"], fed.effects["PatchPodStatus"]
+    patches = [count for key, count in fed.group_patches.items() if _member(key.name, 0) not in fed.node_of]
+    pod_patches = fed.effects["PatchPodStatus"]
     rejected, handled_s = list(fed.rejections_s), fed.handled_s
     placed = [len(each.node_of) for each in (alone, fed)]
     useless, _ = _count_attempts(fed, lambda: fed.see([NodeSeen(plain_node(0, 0, version="2"))]))
@@ -38,13 +39,13 @@ def storm(nodes: int, impossible: int, possible: int) -> dict[str, Any]:
     faults += [f"{useless} attempts for a change that helps nobody"] if useless else []
     if helped == 0 or freed - helped > HELPED_SHAPES:
         faults.append(f"{freed} attempts for one freed node, {helped} gangs found room on it")
-    if patches > impossible + possible:
-        faults.append(f"{patches} group patches for {impossible + possible} gangs")
+    if len(patches) != impossible or max(patches) > 1:
+        faults.append(f"{sum(patches)} patches of {len(patches)} groups for {impossible} impossible gangs")
     backlog_s, backlog_alone_s = _backlog(nodes, impossible, possible), _backlog(nodes, 0, possible)
     return {
         "rejection_us": 1e6 * float(np.mean(rejected)),
         "handled_us_per_gang": 1e6 * handled_s / (impossible + possible),
-        "group_patches_per_gang": patches / (impossible + possible),
+        "group_patches_per_gang": sum(patches) / max(impossible, 1),
         "pod_patches_per_gang": pod_patches / max(impossible, 1),
         "needless_attempts": useless,
         "vain_attempts": freed - helped,

@@ -303,8 +303,9 @@ class Snapshot:
         counts = np.fromiter(counted.values(), np.int64, len(counted))
         asked = multiply_saturating(request, counts[:, np.newaxis])
         self.requested[where] = add_saturating(self.requested[where], asked)
+        self._note_rules(pods[0])
         for pod, row in zip(pods, rows.tolist(), strict=True):
-            self._remember(pod, row, ports)
+            self._list(pod, row, ports)
 
     def remove(self, pod: Pod, row: int) -> None:
         """Count `pod` as gone from `row` of this fork.  Raises ValueError if it is not there."""
@@ -370,14 +371,21 @@ class Snapshot:
             self._owns_requested = True
 
     def _remember(self, pod: Pod, row: int, ports: tuple[HostPort, ...]) -> None:
-        self._moves.append(PodMove(pod, row, 1))
+        self._note_rules(pod)
+        self._list(pod, row, ports)
+
+    def _note_rules(self, pod: Pod) -> None:
+        """What the pod brings along; the same for all pods of one shape."""
         if pod.metadata.annotations and milli_of(pod) is not None:
             self.share_devices = True
-        if self._gpus is not None:
-            self._gpus.place(pod, row)
         if has_pod_rules(pod):
             self.have_rules = True
             self.label_keys_read |= label_keys_read(pod)
+
+    def _list(self, pod: Pod, row: int, ports: tuple[HostPort, ...]) -> None:
+        self._moves.append(PodMove(pod, row, 1))
+        if self._gpus is not None:
+            self._gpus.place(pod, row)
         self._pods_here[row] = (*self._pods_here.get(row, ()), pod)
         if ports:
             self._ports_here[row] = self._ports_here.get(row, ()) + ports

@@ -1,12 +1,14 @@
 """The node-wise plugins of a profile as one judge: which rows, how good, how many copies.
 
 Plugins that say they judge a row by that row alone (`judges_row_alone`) are asked once a shape and then only
-about rows that changed (`placement/memory.py`); the others are asked every time, about the rows left over.
-Next: `runner.py`, which has one.
+about rows that changed (`placement/memory.py`); those that read no pods either (`reads_pods` False) not even
+about rows where pods came and went.  The others are asked every time, about the rows left over.  Next:
+`runner.py`, which has one.
 Axes: N node rows, K rows asked for.
 """
 
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +21,14 @@ from muster.framework.points import Capacity, Filter, Score
 from muster.placement.capacity import UNLIMITED
 from muster.placement.memory import Judgment, Memory
 from muster.placement.shapes import ShapeKey
+
+
+class _Reach(Enum):
+    """What a plugin looks at to judge a row: its node, its node and pods, or anything."""
+
+    NODE = "node"
+    ROW = "row"
+    ALL = "all"
 
 
 class _Bench(NamedTuple):
@@ -42,38 +52,40 @@ class NodeJudge:
         counting = {id(plugin) for plugin in capacities}
         self.capacities = capacities
         self.scores = tuple(scores)
-        self._alone, self._wide = (
+        self._of_nodes, self._alone, self._wide = (
             _Bench(
-                tuple(
-                    plugin
-                    for plugin in filters
-                    if _judges_row_alone(plugin) is is_alone and id(plugin) not in counting
-                ),
-                tuple(plugin for plugin in capacities if _judges_row_alone(plugin) is is_alone),
-                tuple(pair for pair in scores if _judges_row_alone(pair[0]) is is_alone),
+                tuple(each for each in filters if _reach(each) == reach and id(each) not in counting),
+                tuple(each for each in capacities if _reach(each) == reach),
+                tuple(pair for pair in scores if _reach(pair[0]) == reach),
             )
-            for is_alone in (True, False)
+            for reach in _Reach
         )
-        self._memory = Memory(self._ask_alone)
+        self._node_memory = Memory(of_nodes=True)
+        self._memory = Memory()
 
     def judge(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Judgment:
         """Mask, weighted score and copies of these rows.  Shapes: [K].  Raises PluginError."""
-        return self._ask_wide(pod, snapshot, rows, self._ask_alone(pod, snapshot, rows))
+        of_nodes = self._ask_of_nodes(pod, snapshot, rows)
+        alone = _ask(self._alone, pod, snapshot, rows, of_nodes)
+        return _ask(self._wide, pod, snapshot, rows, alone)
 
     def recall(self, pod: Pod, shape: ShapeKey, snapshot: Snapshot, rows: Int32) -> Judgment:
         """What `judge` says, by memory where no row has changed; the caller may write it."""
-        return self._ask_wide(pod, snapshot, rows, self._memory.recall(pod, shape, snapshot).at(rows))
+        of_nodes = self._node_memory.recall(pod, shape, snapshot, self._ask_of_nodes)
 
-    def _ask_alone(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Judgment:
+        def ask_alone(pod: Pod, snapshot: Snapshot, rows: Int32) -> Judgment:
+            return _ask(self._alone, pod, snapshot, rows, of_nodes.at(rows))
+
+        alone = self._memory.recall(pod, shape, snapshot, ask_alone)
+        return _ask(self._wide, pod, snapshot, rows, alone.at(rows))
+
+    def _ask_of_nodes(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Judgment:
         fresh = Judgment(
             np.ones(len(rows), dtype=np.bool_),
             np.zeros(len(rows), dtype=np.float64),
             np.full(len(rows), UNLIMITED, dtype=np.int64),
         )
-        return _ask(self._alone, pod, snapshot, rows, fresh)
-
-    def _ask_wide(self, pod: Pod, snapshot: Snapshot, rows: Int32, judgment: Judgment) -> Judgment:
-        return _ask(self._wide, pod, snapshot, rows, judgment)
+        return _ask(self._of_nodes, pod, snapshot, rows, fresh)
 
 
 class _Left:
@@ -95,19 +107,28 @@ class _Left:
 
 
 def _ask(bench: _Bench, pod: Pod, snapshot: Snapshot, rows: Int32, so_far: Judgment) -> Judgment:
-    """Ask about the rows that are feasible so far, and write what is said into the judgment given."""
+    """Ask about the rows that are feasible so far, and write what is said into the judgment given.
+
+    Who counts is asked first: of 450 changed rows of a full cluster none is left to ask the others about.
+    """
     name = pod.metadata.name
     feasible, score, fits = so_far
     left = _Left(rows, feasible)
-    for plugin in bench.filters:
-        with blamed(plugin.name, "filter", name):
-            left.keep(plugin.filter(pod, snapshot, left.rows).feasible)
     for counting in bench.capacities:
+        if not len(left.rows):
+            break
         with blamed(counting.name, "capacity", name):
             copies = counting.capacity(pod, snapshot, left.rows)
         fits[left.where] = np.minimum(fits[left.where], copies)
         left.keep(copies > 0)
+    for plugin in bench.filters:
+        if not len(left.rows):
+            break
+        with blamed(plugin.name, "filter", name):
+            left.keep(plugin.filter(pod, snapshot, left.rows).feasible)
     for scoring, weight in bench.scores:
+        if not len(left.rows):
+            break
         with blamed(scoring.name, "score", name):
             score[left.where] += weight * scoring.score(pod, snapshot, left.rows)
     if len(left.rows) < len(rows):
@@ -118,5 +139,8 @@ def _ask(bench: _Bench, pod: Pod, snapshot: Snapshot, rows: Int32, so_far: Judgm
     return so_far
 
 
-def _judges_row_alone(plugin: Any) -> bool:
-    return bool(getattr(plugin, "judges_row_alone", False))
+def _reach(plugin: Any) -> _Reach:
+    if not getattr(plugin, "judges_row_alone", False):
+        return _Reach.ALL
+    is_of_nodes = getattr(plugin, "reads_pods", True) is False and not isinstance(plugin, Capacity)
+    return _Reach.NODE if is_of_nodes else _Reach.ROW

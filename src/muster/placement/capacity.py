@@ -4,6 +4,8 @@ Pure functions over snapshot columns: no plugin, no clock, no logging.
 Axes: N nodes (or the K rows asked for), R resources, D domains.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from muster.base.arrays import Bool, Int64
@@ -21,8 +23,17 @@ def members_per_node(free: Int64, request: Int64, feasible: Bool) -> Int64:
     asked = np.flatnonzero(request > 0).tolist()
     if not asked:
         raise ValueError("request asks for no resource; include the 'pods' column")
-    fits = np.where(feasible, UNLIMITED, 0)
-    for column in asked:  # column by column: a quarter of the time that rows of all columns take
-        amount, room = int(request[column]), free[:, column]
+    fits = copies_by_column([free[:, column] for column in asked], request[asked].tolist())
+    fits[~feasible] = 0
+    return fits
+
+
+def copies_by_column(free: Sequence[Int64], asked: Sequence[int]) -> Int64:
+    """Count copies by the columns asked for alone: a quarter of the time that rows of all columns take.
+
+    Shapes   free [len(asked)] of [N]; asked, all more than 0; returns [N], at most UNLIMITED.
+    """
+    fits = np.full(len(free[0]), UNLIMITED, dtype=np.int64)
+    for room, amount in zip(free, asked, strict=True):
         np.minimum(fits, room if amount == 1 else room // amount, out=fits)
-    return np.maximum(fits, 0)  # an overcommitted node has no room, not a debt
+    return np.maximum(fits, 0, out=fits)  # an overcommitted node has no room, not a debt

@@ -16,7 +16,7 @@ from muster.cluster.tables import allocatable_of
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.groups import Group
 from muster.framework.points import NodeReason, NodeVerdict, PlacementTotals
-from muster.placement.capacity import members_per_node
+from muster.placement.capacity import copies_by_column
 from muster.placement.packing import Packing, no_rule
 
 Strategy = Literal["most-allocated", "least-allocated"]
@@ -83,15 +83,15 @@ class NodeResourcesFit:
         return np.array([row], dtype=np.int32)
 
     def capacity(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Int64:
-        offered = not snapshot.unknown_resources(pod)
-        feasible = np.full(len(rows), offered, dtype=np.bool_)
-        request = snapshot.request_of(pod)
-        columns = _columns_asked(snapshot, request)
-        free = np.empty((len(rows), len(columns)), dtype=np.int64, order="F")
-        for index, column in enumerate(columns):
-            taken = pick(snapshot.requested[:, column], rows)
-            np.subtract(pick(snapshot.allocatable[:, column], rows), taken, out=free[:, index])
-        return members_per_node(free, request[columns], feasible)
+        if snapshot.unknown_resources(pod):
+            return np.zeros(len(rows), dtype=np.int64)
+        asked = snapshot.request_of(pod).tolist()
+        columns = [column for column, amount in enumerate(asked) if amount]
+        free = [
+            pick(snapshot.allocatable[:, column], rows) - pick(snapshot.requested[:, column], rows)
+            for column in columns
+        ]
+        return copies_by_column(free, [asked[column] for column in columns])
 
     def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
         feasible = np.ones((len(pods), len(rows)), dtype=np.bool_)

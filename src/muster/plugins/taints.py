@@ -33,7 +33,9 @@ class TaintToleration:
         set_of = pick(snapshot.taints.set_of, rows)
         reasons = []
         for text in sorted(sets_by_text):
-            rejected = np.isin(set_of, sets_by_text[text])
+            is_refused = np.zeros(len(snapshot.taints.sets), dtype=np.bool_)
+            is_refused[sets_by_text[text]] = True
+            rejected = is_refused[set_of]
             if rejected.any():
                 feasible &= ~rejected
                 reasons.append(NodeReason(rejected, text, resolvable=False))

@@ -47,6 +47,7 @@ class Books:
             rules_of=runner.rules_of,
             copies_on=self._copies_on,
             ask_of=self.ask_of,
+            may_drive_out=self.may_drive_out,
             times=times,
         )
         self.inflight = InFlight()
@@ -84,23 +85,23 @@ class Books:
         group = self.members.find_group(member.group) if member is not None and member.group else None
         return group.priority if group is not None else pod.spec.priority or 0
 
-    def ask_of(self, entity: EntityKey, now_s: float) -> Hashable:
-        """What it asks for, by which all are refused together; None where it is like no other.
-
-        That is so, too, where it may drive somebody out: the next one may find others to drive out.
-        """
+    def ask_of(self, entity: EntityKey) -> Hashable:
+        """What it asks for, by which all are refused together; None where it is like no other."""
         cast = self.members.cast(entity)
-        ask = find_ask(cast, self.runner, self.state.label_keys_read)
-        waiting = cast.waiting()
-        if ask is None or any(self.nominations.node_of(member.pod.metadata.uid) for member in waiting):
+        if any(self.nominations.node_of(member.pod.metadata.uid) for member in cast.waiting()):
             return None
-        if not self.runner.makes_room or policy_of(cast, waiting) == NEVER:
-            return ask
+        return find_ask(cast, self.runner, self.state.label_keys_read)
+
+    def may_drive_out(self, entity: EntityKey, now_s: float) -> bool:
+        """Whether somebody weaker is there, so that it may find room by driving it out."""
+        cast = self.members.cast(entity)
+        waiting = cast.waiting()
+        if not self.runner.makes_room or not waiting or policy_of(cast, waiting) == NEVER:
+            return False
         priority = cast.group.priority if cast.group is not None else waiting[0].pod.spec.priority or 0
-        has_weaker = self.units.has_weaker(
+        return self.units.has_weaker(
             self.state.snapshot(), priority=priority, root=entity, asked=self.victims, now_s=now_s
         )
-        return None if has_weaker else ask
 
     def _copies_on(self, pod: Pod, node_name: str, takes_below: float) -> int:
         """How many copies of the pod the node has room for by resources alone, once the weaker are gone.

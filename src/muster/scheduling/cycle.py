@@ -30,7 +30,7 @@ from muster.scheduling.metrics import (
     POD_ATTEMPTS,
 )
 from muster.scheduling.precedents import EVENTS_PER_ATTEMPT_MAX, tell_next
-from muster.scheduling.preemption import Rescued, end_promises, make_room, may_make_room, with_promises
+from muster.scheduling.preemption import Rescued, end_promises, make_room, with_promises
 from muster.scheduling.queue import Entry
 from muster.scheduling.rejectors import widen
 from muster.scheduling.review import priority_of
@@ -105,7 +105,7 @@ def _leave(
     plain = next(iter(decision.own_texts.values()), name_first(decision.group_texts))
     said = _say(books, entry, plain, decision, snapshot, now_s)
     effects = _refuse(books, entry, cast, left, decision, said, Rescued(), now_s)
-    if may_make_room(books, entry.key, cast, now_s):  # the next attempt asks for it
+    if books.may_drive_out(entry.key, now_s):  # the next attempt asks for it
         books.queue.activate(
             entry.key, priority=entry.priority, queued_s=None, now_s=now_s, event=Change.POD_ADDED.name
         )
@@ -159,7 +159,7 @@ def _refuse(
         member_count=len(left) if is_group else 1,
         error=reason == SCHEDULER_ERROR,
         error_round=entry.attempts,
-        ask=books.ask_of(entry.key, now_s),
+        ask=None if books.may_drive_out(entry.key, now_s) else books.ask_of(entry.key),
         own_texts={
             index: decision.own_texts[member.key]
             for index, member in enumerate(left)

@@ -172,20 +172,6 @@ def end_promises(books: Books, entity: EntityKey, cast: Cast, now_s: float) -> l
     return _promise(books, {}, waiting)
 
 
-def may_make_room(books: Books, entity: EntityKey, cast: Cast, now_s: float) -> bool:
-    """Whether somebody weaker is there, so that another attempt may find room by driving it out."""
-    waiting = cast.waiting()
-    if not books.runner.makes_room or not waiting or policy_of(cast, waiting) == "Never":
-        return False
-    return books.units.has_weaker(
-        books.state.snapshot(),
-        priority=priority_of(cast),
-        root=entity,
-        asked=books.victims,
-        now_s=now_s,
-    )
-
-
 def go_on_choosing(books: Books, entity: EntityKey, now_s: float) -> None:
     """Do a cycle's share of a search for victims that was put off; its entity is tried again at the end."""
     rescues = books.rescues

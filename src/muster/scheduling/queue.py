@@ -98,12 +98,14 @@ class Queue:
         sort_key: Callable[[Entity], tuple[float, ...]],
         rules_of: RulesOf,
         copies_on: CopiesOn,
-        ask_of: Callable[[EntityKey, float], Hashable] = lambda key, now_s: None,
+        ask_of: Callable[[EntityKey], Hashable] = lambda key: None,
+        may_drive_out: Callable[[EntityKey, float], bool] = lambda key, now_s: False,
         times: QueueTimes | None = None,
     ) -> None:
         self.times = times or QueueTimes()
         self._sort_key = sort_key
         self._ask_of = ask_of
+        self._may_drive_out = may_drive_out
         self._sleepers = Sleepers(rules_of=rules_of, copies_on=copies_on)
         self._entries: dict[EntityKey, Entry] = {}
         self._past: dict[
@@ -186,8 +188,8 @@ class Queue:
             entry.attempts += 1
             known = None
             if self._sleepers.knows_asks and not entry.goes_first:
-                known = self._sleepers.find(self._ask_of(key, now_s), now_s)
-            if known is None:
+                known = self._sleepers.find(self._ask_of(key), now_s)
+            if known is None or self._may_drive_out(key, now_s):
                 return entry
             self._follow(entry, known, now_s)
         return None

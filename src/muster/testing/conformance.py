@@ -365,6 +365,13 @@ def _check_row_alone(plugin: Any, pod: Pod, snapshot: Snapshot, rows: Int32) -> 
             said = _said(plugin, pod, fork, rows[index : index + 1])
             kept = all(answer[0] == before[index] for answer, before in zip(said, expected, strict=True))
             _promise(kept, plugin, "judges_row_alone", "is true of pods on other nodes")
+    if getattr(plugin, "reads_pods", True) is False and not isinstance(plugin, Capacity):
+        full = snapshot.fork()
+        for row in rows.tolist():
+            full.place(pod, row)
+        same = zip(_said(plugin, pod, full, rows), expected, strict=True)
+        kept = all(np.array_equal(answer, before) for answer, before in same)
+        _promise(kept, plugin, "reads_pods", "False is true of filter and score")
     for index, row in enumerate(rows.tolist()):
         said = _said(plugin, pod, _others_changed(snapshot, row), rows[index : index + 1])
         kept = all(answer[0] == before[index] for answer, before in zip(said, expected, strict=True))

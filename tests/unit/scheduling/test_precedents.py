@@ -111,7 +111,7 @@ def test_the_same_gangs_run_as_if_each_were_tried_by_itself(seed: int) -> None:
     """The slow twin asks alike of nobody: each gang sleeps alone, is woken alone and tried alone."""
     fast, slow = World(), World()
     books = slow.scheduler._books
-    books.ask_of = lambda entity, now_s: None  # type: ignore[method-assign,assignment]
+    books.ask_of = lambda entity: None  # type: ignore[method-assign,assignment]
     books.queue._ask_of = books.ask_of
     rng = np.random.default_rng(seed)
     for number in range(4):

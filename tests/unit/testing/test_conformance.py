@@ -343,3 +343,26 @@ def test_who_judges_a_row_alone_may_say_so() -> None:
         judges_row_alone: ClassVar[bool] = True
 
     check_plugin(Alone(), snapshots=[CROWDED])
+
+
+def test_who_says_that_it_reads_no_pods_may_not_score_by_them() -> None:
+    class Sociable:
+        name: ClassVar[str] = "Sociable"
+        reads_metadata: ClassVar[bool] = False
+        judges_row_alone: ClassVar[bool] = True
+        reads_pods: ClassVar[bool] = False
+
+        def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+            return NodeVerdict(np.ones(len(rows), dtype=np.bool_))
+
+        def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
+            return np.empty(0, dtype=np.int32)
+
+        def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
+            return np.array([10.0 * len(snapshot.pods_on(row)) for row in rows.tolist()])
+
+        def hint_rules(self) -> tuple[HintRule, ...]:
+            return (HintRule(Change.NODE_ADDED),)
+
+    with pytest.raises(AssertionError, match="False is true of filter and score"):
+        check_plugin(Sociable(), snapshots=[CROWDED])
