@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from tests.controlplane.build import BuildError
 from tests.controlplane.start import StartError
-from tests.reliability import crash, failover, rotation, skew, soak
+from tests.reliability import crash, failover, refusals, rotation, skew, soak
 
 VERBS: dict[str, Callable[[list[str]], int]] = {
     "crash": crash.main,
     "failover": failover.main,
+    "refusals": refusals.main,
     "rotation": rotation.main,
     "skew": skew.main,
     "soak": soak.main,

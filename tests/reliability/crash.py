@@ -5,8 +5,9 @@
 A gang of twenty pods is bound, and at one of its requests something happens: the request or its answer is
 lost, late, doubled or refused; or `muster run` is killed before the server saw the request, or after it did
 it, and a fresh one takes over.  Where the room of those left over is gone by then, it must release the gang.
-Judged: the gang is whole or holds nothing in the end, no node has more than its own, no pod is bound twice,
-and nothing is held half for longer than `muster.dev/bind-timeout` and the slack below.
+Judged: the gang is whole or holds nothing in the end, and its group says which; no node has more than its
+own, no pod is bound twice, and nothing is held half for longer than `muster.dev/bind-timeout` and the slack
+below.
 """
 
 import argparse
@@ -21,7 +22,16 @@ from typing import NamedTuple
 
 from tests.reliability.proxy import Fault, FaultProxy, Rule
 from tests.reliability.record import Record, add_options
-from tests.reliability.stage import Late, Scheduler, Stage, kubeconfig_for, open_stage, trust_of, until
+from tests.reliability.stage import (
+    LOOK_S,
+    Late,
+    Scheduler,
+    Stage,
+    kubeconfig_for,
+    open_stage,
+    trust_of,
+    until,
+)
 
 NODES, CORES, GANG_SIZE = 5, 8, 20
 BIND_TIMEOUT_S = 10.0  # the least that Muster takes
@@ -30,10 +40,25 @@ IN_TIME_S = (
 )  # a fresh process that is ready by then must finish; one that is not may release
 SLACK_S = 30.0  # a fresh process begins, and a busy machine does what it was told
 BINDING = r"/pods/[^/]+/binding$"
-DELETION = r"/pods/[^/]+$"
+SCHEDULED = "PodGroupInitiallyScheduled"
 LATE_S = 7.0  # the client gives up after five
+# What `muster run` asks of the server for a gang: method and path.  At a release member 00 was never bound.
+REQUESTS = {
+    "binding": ("POST", BINDING),
+    "group status": ("PATCH", r"/podgroups/[^/]+/status$"),
+    "event": ("POST", r"/events$"),
+    "mark": ("PATCH", r"/pods/[^/]+-(?!00)\d+/status$"),
+    "deletion": ("DELETE", r"/pods/[^/]+$"),
+}
+AT_RELEASE = ("mark", "deletion")
 QUICK_TURNS, FULL_TURNS = (1, 10, 20), tuple(range(1, GANG_SIZE + 1))
-QUICK_DELETIONS, FULL_DELETIONS = (1,), tuple(range(1, GANG_SIZE))
+QUICK_DEATHS = {"group status": (1,), "mark": (1,), "deletion": (1,)}  # besides those at bindings
+FULL_DEATHS = {
+    "group status": (1,),
+    "event": FULL_TURNS,
+    "mark": tuple(range(1, GANG_SIZE)),
+    "deletion": tuple(range(1, GANG_SIZE)),
+}
 DEATHS = {"before": Fault.LOSE_REQUEST, "after": Fault.LOSE_ANSWER}
 FAULTS: dict[str, Rule] = {
     "request lost": Rule("POST", BINDING, Fault.LOSE_REQUEST),
@@ -47,32 +72,35 @@ FAULTS: dict[str, Rule] = {
 
 
 class Point(NamedTuple):
-    """One thing that happens at the `turn`-th request: a fault, or a death.
+    """One thing that happens at the `turn`-th request of a kind: a fault, or a death.
 
     `is_full`: the room of those that were not bound is gone before the next process begins.
-    `at_release`: one member is refused for ever, and the death is at a deletion of the release.
     """
 
     what: str
     turn: int
     is_death: bool = False
     is_full: bool = False
-    at_release: bool = False
+    request: str = "binding"
+
+    @property
+    def at_release(self) -> bool:
+        """Whether one member is refused for ever, and the death is in the midst of the release."""
+        return self.request in AT_RELEASE
 
     @property
     def bound_before(self) -> int:
-        """How many members are bound when a process dies at a binding."""
-        return self.turn - (self.what == "before")
+        """How many members are bound when a process dies before it releases anything."""
+        return self.turn - (self.what == "before") if self.request == "binding" else GANG_SIZE
 
     def __str__(self) -> str:
-        request = "deletion" if self.at_release else "binding"
         if not self.is_death:
-            return f"{request} {self.turn} {self.what}"
-        return f"killed {self.what} {request} {self.turn}{', room gone' if self.is_full else ''}"
+            return f"{self.request} {self.turn} {self.what}"
+        return f"killed {self.what} {self.request} {self.turn}{', room gone' if self.is_full else ''}"
 
 
-def points_of(turns: tuple[int, ...], deletions: tuple[int, ...]) -> Iterator[Point]:
-    """Everything that happens at these bindings and these deletions."""
+def points_of(turns: tuple[int, ...], deaths: dict[str, tuple[int, ...]]) -> Iterator[Point]:
+    """Everything that happens at these bindings, and the deaths at these other requests."""
     for turn in turns:
         yield from (Point(what, turn) for what in FAULTS)
         for what in DEATHS:
@@ -80,8 +108,9 @@ def points_of(turns: tuple[int, ...], deletions: tuple[int, ...]) -> Iterator[Po
             yield death
             if 0 < death.bound_before < GANG_SIZE:
                 yield death._replace(is_full=True)
-    for turn in deletions:
-        yield from (Point(what, turn, is_death=True, at_release=True) for what in DEATHS)
+    for request, times in deaths.items():
+        for turn in times:
+            yield from (Point(what, turn, is_death=True, request=request) for what in DEATHS)
 
 
 class Outcome(NamedTuple):
@@ -120,6 +149,7 @@ class Bench:
                 held_s = max(ledger.held_for_s(name, time.monotonic()), ledger.half_s.get(name, 0.0))
                 is_late = held_s > IN_TIME_S
             await until(lambda: ledger.was_whole(name) or self._is_empty(name), "whole or empty")
+            await self._hear(name)
         except Late as error:
             broken.append(str(error))
         self._proxy.rules.clear()
@@ -146,8 +176,7 @@ class Bench:
             self._proxy.rules = [rule]
             return rule
         rule = Rule(
-            "DELETE" if point.at_release else "POST",
-            DELETION if point.at_release else BINDING,
+            *REQUESTS[point.request],
             DEATHS[point.what],
             skip=point.turn - 1,
             one_at_a_time=True,
@@ -172,6 +201,18 @@ class Bench:
         self._proxy.rules = [each for each in self._proxy.rules if each.fault is Fault.REFUSE]
         self._proxy.restore()
         await self.scheduler.start()
+
+    async def _hear(self, name: str) -> None:
+        """Wait until the group says what is so.  Raises Late."""
+        end_s = time.monotonic() + SLACK_S
+        while (said := await self._says_whole(name)) != self._stage.ledger.was_whole(name):
+            if time.monotonic() > end_s:
+                raise Late(f"{name} says {'True' if said else 'nothing or False'}, which is not so")
+            await asyncio.sleep(LOOK_S)
+
+    async def _says_whole(self, name: str) -> bool:
+        conditions = (await self._stage.group(name)).get("status", {}).get("conditions", [])
+        return any(each["type"] == SCHEDULED and each["status"] == "True" for each in conditions)
 
     def _is_empty(self, name: str) -> bool:
         """Whether it held a part and holds nothing now; those that were never bound may wait on."""
@@ -230,8 +271,8 @@ async def play(points: list[Point], record: Record) -> int:
 def main(words: list[str]) -> int:
     """Read the options and play."""
     reader = argparse.ArgumentParser(prog="scripts/reliability crash")
-    reader.add_argument("--full", action="store_true", help="at each binding and deletion, not only at some")
+    reader.add_argument("--full", action="store_true", help="at each request, not only at some")
     add_options(reader)
     asked = reader.parse_args(words)
-    turns, deletions = (FULL_TURNS, FULL_DELETIONS) if asked.full else (QUICK_TURNS, QUICK_DELETIONS)
-    return asyncio.run(play(list(points_of(turns, deletions)), Record(asked.results)))
+    turns, deaths = (FULL_TURNS, FULL_DEATHS) if asked.full else (QUICK_TURNS, QUICK_DEATHS)
+    return asyncio.run(play(list(points_of(turns, deaths)), Record(asked.results)))

@@ -24,6 +24,7 @@ from muster.runtime.certificates import ServerIdentity
 
 MEBIBYTE = 1 << 20
 STOP_S = 0.1  # what still runs then is cancelled; aiohttp takes 0 for no limit
+REFUSAL = "refused by the proxy of the test"
 _BODY_BYTES_MAX = 16 * MEBIBYTE
 # Headers of one connection, not of what is asked: RFC 9110 section 7.6.1; lengths are counted anew.
 _HOP_BY_HOP = {"connection", "content-encoding", "content-length", "host", "keep-alive", "transfer-encoding"}
@@ -56,6 +57,7 @@ class Rule:
     skip: int = 0
     count: int = 1
     status: int = 500
+    message: str = REFUSAL
     retry_after_s: int | None = None
     delay_s: float = 0.0
     one_at_a_time: bool = False
@@ -175,7 +177,7 @@ class FaultProxy:
             return _break_off(request)
         if rule.fault is Fault.REFUSE:
             rule.hit()
-            return _refusal(rule.status, rule.retry_after_s)
+            return _refusal(rule.status, rule.message, rule.retry_after_s)
         if rule.fault is Fault.DELAY:
             await self._pause(rule.delay_s)
         if rule.fault in (Fault.LOSE_ANSWER, Fault.DUPLICATE):
@@ -241,13 +243,13 @@ def _break_off(request: web.BaseRequest) -> web.Response:
     return web.Response()
 
 
-def _refusal(code: int, retry_after_s: int | None = None) -> web.Response:
+def _refusal(code: int, message: str = REFUSAL, retry_after_s: int | None = None) -> web.Response:
     """Answer as an API server that refuses does."""
     status = {
         "kind": "Status",
         "apiVersion": "v1",
         "status": "Failure",
-        "message": "refused by the proxy of the test",
+        "message": message,
         "code": code,
     }
     after = {} if retry_after_s is None else {"Retry-After": str(retry_after_s)}

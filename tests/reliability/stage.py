@@ -154,13 +154,17 @@ class Scheduler:
         """Whether it was started and has not ended."""
         return self._process is not None and self._process.returncode is None
 
-    async def start(self) -> None:
-        """Start it and wait until it is in sync.  Raises Late."""
+    async def launch(self) -> None:
+        """Start it; whether it becomes ready is another question."""
         address = f"127.0.0.1:{find_free_port((0,))}"
         self._health = f"http://{address}"
         command = [*self._command, "--metrics-bind-address", address]
         with self.log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
+
+    async def start(self) -> None:
+        """Start it and wait until it is in sync.  Raises Late."""
+        await self.launch()
         end_s = time.monotonic() + PATIENCE_S
         while await self.page("/readyz") is None:
             if not self.is_running or time.monotonic() > end_s:

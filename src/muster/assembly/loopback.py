@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from muster.apiserver.exchange import Request, Response
-from muster.assembly.requests import Call, WireEffect, mark_of, protection_of, request_of
+from muster.assembly.requests import Call, WireEffect, mark_of, may_go_unmarked, protection_of, request_of
 from muster.controllers.ports import (
     COMPOSITE_POD_GROUPS,
     CSI_DRIVERS,
@@ -153,8 +153,11 @@ class Loopback:
 
     def _evict(self, effect: EvictPod, now_s: float) -> Event:
         """Mark, then delete; a pod that is gone, or another of its name, is nothing to evict."""
-        for call in (mark_of(effect), request_of(effect, now_s=now_s)):
+        mark = mark_of(effect)
+        for call in (mark, request_of(effect, now_s=now_s)):
             response = self._send(call, _USER, now_s)
+            if call is mark and may_go_unmarked(effect, response.status):
+                continue
             if response.status in (404, 409):
                 return EvictDone(effect.key, effect.uid, is_gone=True)
             if response.status >= 400:

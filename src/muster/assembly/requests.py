@@ -77,6 +77,14 @@ def mark_of(effect: EvictPod) -> Call:
     return _pod_status(PatchPodStatus(effect.key, effect.uid, effect.condition))
 
 
+def may_go_unmarked(effect: EvictPod, code: int) -> bool:
+    """Whether a pod whose mark was refused with this status is deleted all the same.
+
+    Yes where a gang is released and Muster may not write there: else it would hold its room for ever.
+    """
+    return not effect.preemptor.name and code in (403, 422)
+
+
 def protection_of(effect: Prepare) -> Call | None:
     """Give the request that goes before a claim gets devices: it may not vanish while somebody uses them."""
     if not isinstance(effect, WriteClaim) or effect.allocation is None:

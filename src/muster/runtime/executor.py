@@ -16,7 +16,15 @@ import numpy as np
 from msgspec import Struct
 
 from muster.api.core import Pod
-from muster.assembly.requests import Call, WireEffect, mark_of, path_of, protection_of, request_of
+from muster.assembly.requests import (
+    Call,
+    WireEffect,
+    mark_of,
+    may_go_unmarked,
+    path_of,
+    protection_of,
+    request_of,
+)
 from muster.base.errors import ApiError, Conflict, Unavailable
 from muster.controllers.ports import Kind
 from muster.framework.groups import ObjectKey
@@ -256,7 +264,7 @@ class Executor:
     async def _evict(self, effect: EvictPod) -> None:
         """Mark, then delete: both may be said twice, for the uid is a precondition."""
         try:
-            await self._send(mark_of(effect), repeat_unanswered=True)
+            await self._mark(effect)
             await self._send(request_of(effect, now_s=self._now_s()), repeat_unanswered=True)
         except ApiError as error:
             if error.code in (404, 409):  # gone, or another pod of its name
@@ -269,6 +277,14 @@ class Executor:
         else:
             self.counts.evicted += 1
             self._post(EvictDone(effect.key, effect.uid))
+
+    async def _mark(self, effect: EvictPod) -> None:
+        try:
+            await self._send(mark_of(effect), repeat_unanswered=True)
+        except ApiError as error:
+            if not may_go_unmarked(effect, error.code):
+                raise
+            log.warning("%s is deleted without a condition that says why: %s", effect.key, error)
 
     async def _prepare(self, effect: Prepare) -> None:
         """A version or a uid is the precondition: said twice is as good as said once."""

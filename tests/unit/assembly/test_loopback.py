@@ -179,6 +179,7 @@ def test_a_request_says_who_asks_and_how_the_body_is_meant() -> None:
 
 
 EVICT = EvictPod(POD, "u", Condition("DisruptionTarget", "True"))
+VICTIM = EvictPod(POD, "u", Condition("DisruptionTarget", "True"), "pod", ObjectKey("default", "q"))
 
 
 def test_a_victim_is_marked_and_then_deleted() -> None:
@@ -192,7 +193,10 @@ def test_a_victim_that_is_gone_or_another_by_now_is_none(code: int) -> None:
     assert make_loopback(code)[0].perform(EVICT, 1.0) == EvictDone(POD, "u", is_gone=True)
 
 
-def test_a_refused_eviction_is_told() -> None:
+@pytest.mark.parametrize(
+    ("evict", "calls"), [pytest.param(VICTIM, 1, id="victim"), pytest.param(EVICT, 2, id="released")]
+)
+def test_a_refused_eviction_is_told(evict: EvictPod, calls: int) -> None:
     loopback, line = make_loopback(403)
-    assert loopback.perform(EVICT, 1.0) == EvictFailed(POD, "u", 403, "no")
-    assert len(line.calls) == 1
+    assert loopback.perform(evict, 1.0) == EvictFailed(POD, "u", 403, "no")
+    assert len(line.calls) == calls

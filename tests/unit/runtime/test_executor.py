@@ -318,8 +318,9 @@ async def test_stop_drops_what_has_not_been_sent_and_what_comes_after() -> None:
 POD_PATH = "/api/v1/namespaces/default/pods/p"
 
 
-def evict(name: str = "p") -> EvictPod:
-    return EvictPod(ObjectKey("default", name), f"uid-{name}", Condition("DisruptionTarget", "True"))
+def evict(name: str = "p", preemptor: str = "") -> EvictPod:
+    condition = Condition("DisruptionTarget", "True")
+    return EvictPod(ObjectKey("default", name), f"uid-{name}", condition, preemptor=ObjectKey("", preemptor))
 
 
 async def test_a_victim_is_marked_and_then_deleted() -> None:
@@ -351,9 +352,17 @@ async def test_a_refused_mark_or_deletion_comes_back_to_the_core() -> None:
     for path in (STATUS, POD_PATH):
         bench = Bench()
         bench.api.replies[path] = [ApiError("may not", code=403)]
-        await bench.perform(evict())
+        await bench.perform(evict(preemptor="g"))
         assert bench.events == [EvictFailed(ObjectKey("default", "p"), "uid-p", 403, "may not")]
         assert bench.executor.counts.evict_failures == 1
+
+
+async def test_who_is_released_goes_even_where_the_mark_is_refused() -> None:
+    bench = Bench()
+    bench.api.replies[STATUS] = [ApiError("may not", code=403)]
+    await bench.perform(evict())
+    assert bench.api.calls == [("PATCH", STATUS), ("DELETE", POD_PATH)]
+    assert bench.events == [EvictDone(ObjectKey("default", "p"), "uid-p")]
 
 
 async def test_nothing_is_written_while_the_lease_is_not_renewed() -> None:

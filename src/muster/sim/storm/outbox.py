@@ -9,7 +9,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable
 
-from muster.assembly.requests import JSON, Call, WireEffect, mark_of, path_of, request_of
+from muster.assembly.requests import JSON, Call, WireEffect, mark_of, may_go_unmarked, path_of, request_of
 from muster.controllers.ports import PODS
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import (
@@ -143,7 +143,7 @@ class Outbox:
         """Mark, then delete: both may be said twice, for the uid is a precondition."""
 
         def marked(answer: Answer) -> None:
-            if 0 < answer.code < 300:
+            if 0 < answer.code < 300 or may_go_unmarked(effect, answer.code):
                 self._send(request_of(effect, now_s=self._now_s()), concluded, repeat_unanswered=True)
             else:
                 concluded(answer)
