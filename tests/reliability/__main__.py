@@ -1,4 +1,4 @@
-"""`scripts/reliability VERB`: the checks of this package, with real processes on a stock control plane."""
+"""`scripts/reliability VERB`: the checks of this package, with real processes on a control plane."""
 
 import signal
 import sys

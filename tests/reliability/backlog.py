@@ -24,7 +24,7 @@ async def play(gangs: int) -> tuple[dict[str, Any], list[str]]:
     broken: list[str] = []
     async with open_stage(nodes=NODES, cores=CORES) as stage:
         ledger = stage.ledger
-        scheduler = Scheduler(stage.folder, "muster", kubeconfig=stage.plane.kubeconfig, elects_leader=False)
+        scheduler = Scheduler(stage.folder, "muster", kubeconfig=stage.server.kubeconfig, elects_leader=False)
         await scheduler.start()
         try:
             began_s = time.monotonic()

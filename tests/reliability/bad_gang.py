@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 from tests.reliability.figures import waits_of
-from tests.reliability.proxy import Fault, FaultProxy, Rule
-from tests.reliability.stage import Scheduler, Stage, kubeconfig_for, open_stage, trust_of, until
+from tests.reliability.proxy import Fault, Rule
+from tests.reliability.stage import Scheduler, Stage, kubeconfig_for, open_stage, until
 
 NODES, CORES, SIZE = 10, 8, 4
 BAD_SIZE = 20
@@ -20,8 +20,7 @@ async def play(phases: int) -> tuple[dict[str, Any], list[str]]:
     waits_s: dict[bool, list[float]] = {False: [], True: []}
     refused = Rule("POST", r"/pods/bad[^/]*/binding$", Fault.REFUSE, status=403, count=FOR_EVER)
     async with open_stage(nodes=NODES, cores=CORES) as stage:
-        token, tls = stage.plane.token, trust_of(stage.plane)
-        async with FaultProxy(stage.plane.url, token=token, tls=tls) as proxy:
+        async with stage.proxy() as proxy:
             proxy.rules = [refused]
             kubeconfig = kubeconfig_for(stage.folder, proxy.address)
             scheduler = Scheduler(stage.folder, "muster", kubeconfig=kubeconfig, elects_leader=False)

@@ -25,7 +25,7 @@ async def play(minutes: float) -> tuple[dict[str, Any], list[str]]:
     Growth is counted from minute ten on, of a shorter run from its middle on, and judged of the former only.
     """
     async with open_stage(nodes=NODES, cores=CORES) as stage:
-        scheduler = Scheduler(stage.folder, "muster", kubeconfig=stage.plane.kubeconfig, elects_leader=False)
+        scheduler = Scheduler(stage.folder, "muster", kubeconfig=stage.server.kubeconfig, elects_leader=False)
         await scheduler.start()
         try:
             for number in range(NEVER_FIT):

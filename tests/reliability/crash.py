@@ -1,6 +1,6 @@
 """`muster run` behind a proxy that does to its requests what networks do, and kills it at each of them.
 
-    python -m tests.reliability crash [--full] [--results FILE]
+    python -m tests.reliability crash [--full] [--embedded] [--results FILE]
 
 A gang of twenty pods is bound, and at one of its requests something happens: the request or its answer is
 lost, late, doubled or refused; or `muster run` is killed before the server saw the request, or after it did
@@ -29,7 +29,6 @@ from tests.reliability.stage import (
     Stage,
     kubeconfig_for,
     open_stage,
-    trust_of,
     until,
 )
 
@@ -59,6 +58,7 @@ FULL_DEATHS = {
     "mark": tuple(range(1, GANG_SIZE)),
     "deletion": tuple(range(1, GANG_SIZE)),
 }
+AWAY, AWAY_TURN, AWAY_S = "server away", 10, 20.0  # longer than a gang may hold a part
 DEATHS = {"before": Fault.LOSE_REQUEST, "after": Fault.LOSE_ANSWER}
 FAULTS: dict[str, Rule] = {
     "request lost": Rule("POST", BINDING, Fault.LOSE_REQUEST),
@@ -103,6 +103,8 @@ def points_of(turns: tuple[int, ...], deaths: dict[str, tuple[int, ...]]) -> Ite
     """Everything that happens at these bindings, and the deaths at these other requests."""
     for turn in turns:
         yield from (Point(what, turn) for what in FAULTS)
+        if turn == AWAY_TURN:
+            yield Point(AWAY, turn)
         for what in DEATHS:
             death = Point(what, turn, is_death=True)
             yield death
@@ -144,7 +146,11 @@ class Bench:
         )
         try:
             await until(lambda: rule.hits > 0, "the request that was waited for")
-            if point.is_death:
+            if point.what == AWAY:
+                await asyncio.sleep(AWAY_S)
+                self._proxy.restore()
+                is_late = True
+            elif point.is_death:
                 await self._replace(name, point)
                 held_s = max(ledger.held_for_s(name, time.monotonic()), ledger.half_s.get(name, 0.0))
                 is_late = held_s > IN_TIME_S
@@ -162,6 +168,10 @@ class Bench:
 
     def _arm(self, name: str, point: Point) -> Rule:
         """Set the rules; the one that is given is hit when the thing happens."""
+        if point.what == AWAY:
+            rule = Rule("POST", BINDING, Fault.LOSE_REQUEST, skip=point.turn - 1, on_hit=self._proxy.cut)
+            self._proxy.rules = [rule]
+            return rule
         if not point.is_death:
             known = FAULTS[point.what]
             rule = Rule(
@@ -237,13 +247,12 @@ class Bench:
         return Outcome(end, held_s, broken)
 
 
-async def play(points: list[Point], record: Record) -> int:
+async def play(points: list[Point], record: Record, *, is_embedded: bool) -> int:
     """Play those that are not in the record yet; 1 if something was broken."""
     left = [point for point in points if not record.has(str(point))]
     stopped = ""
-    async with open_stage(nodes=NODES, cores=CORES) as stage:
-        token, tls = stage.plane.token, trust_of(stage.plane)
-        async with FaultProxy(stage.plane.url, token=token, tls=tls) as proxy:
+    async with open_stage(nodes=NODES, cores=CORES, is_embedded=is_embedded) as stage:
+        async with stage.proxy() as proxy:
             bench = Bench(stage, proxy)
             try:
                 for number, point in enumerate(left):
@@ -275,4 +284,5 @@ def main(words: list[str]) -> int:
     add_options(reader)
     asked = reader.parse_args(words)
     turns, deaths = (FULL_TURNS, FULL_DEATHS) if asked.full else (QUICK_TURNS, QUICK_DEATHS)
-    return asyncio.run(play(list(points_of(turns, deaths)), Record(asked.results)))
+    points = list(points_of(turns, deaths))
+    return asyncio.run(play(points, Record(asked.results), is_embedded=asked.embedded))

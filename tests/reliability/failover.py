@@ -1,6 +1,6 @@
 """Two `muster run` under one lease and a stream of gangs, and the leader is taken away, round after round.
 
-    python -m tests.reliability failover [--rounds N] [--full] [--results FILE]
+    python -m tests.reliability failover [--rounds N] [--full] [--embedded] [--results FILE]
 
 By turns the leader is killed (SIGKILL), terminated (SIGTERM), or paused for longer than the lease (SIGSTOP,
 later SIGCONT).  A round is good when no node has more than its own, no pod was bound twice, every gang became
@@ -91,7 +91,7 @@ class Pair:
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
-        kubeconfig = stage.plane.kubeconfig
+        kubeconfig = stage.server.kubeconfig
         self._replicas = [
             Scheduler(stage.folder, name, kubeconfig=kubeconfig, elects_leader=True) for name in ("a", "b")
         ]
@@ -169,11 +169,11 @@ async def _binds_more(stage: Stage) -> None:
     await until(lambda: len(binds_s) >= wanted, f"{BINDS_AFTER} more pods are bound")
 
 
-async def play(rounds: int, record: Record) -> int:
+async def play(rounds: int, record: Record, *, is_embedded: bool) -> int:
     """Play those of so many rounds that are not in the record yet; 1 if something was broken."""
     hows = [f"round {number}, {how}" for number, how in zip(range(1, rounds + 1), itertools.cycle(GOALS_S))]
     stopped = ""
-    async with open_stage(nodes=NODES, cores=CORES) as stage:
+    async with open_stage(nodes=NODES, cores=CORES, is_embedded=is_embedded) as stage:
         pair, stream = Pair(stage), Stream(stage)
         try:
             for name in hows:
@@ -223,4 +223,5 @@ def main(words: list[str]) -> int:
     reader.add_argument("--full", action="store_true", help=f"{FULL_ROUNDS} rounds")
     add_options(reader)
     asked = reader.parse_args(words)
-    return asyncio.run(play(FULL_ROUNDS if asked.full else asked.rounds, Record(asked.results)))
+    rounds = FULL_ROUNDS if asked.full else asked.rounds
+    return asyncio.run(play(rounds, Record(asked.results), is_embedded=asked.embedded))

@@ -46,7 +46,10 @@ class Record:
 
 
 def add_options(reader: Any) -> None:
-    """The option that names the file."""
+    """The options of a long sweep: the file, and which API server."""
+    reader.add_argument(
+        "--embedded", action="store_true", help="on the embedded API server, not on the stock one"
+    )
     reader.add_argument(
         "--results",
         type=Path,

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from tests.conformance.manifests import pod_manifest
 from tests.conformance.server import PODS
 from tests.reliability.proxy import Fault, FaultProxy, Rule
-from tests.reliability.stage import LOOK_S, Scheduler, Stage, kubeconfig_for, open_stage, trust_of, until
+from tests.reliability.stage import LOOK_S, Scheduler, Stage, kubeconfig_for, open_stage, until
 
 NODES, CORES, GANG_SIZE = 2, 4, 4
 FOR_EVER = 1_000_000_000
@@ -194,25 +194,20 @@ class Bench:
 async def play(only: str) -> int:
     """Play all whose name has this in it; 1 if something was broken."""
     all_broken, played = [], 0
-    async with open_stage(nodes=NODES, cores=CORES) as stage:
-        token, tls = stage.plane.token, trust_of(stage.plane)
-        async with FaultProxy(stage.plane.url, token=token, tls=tls) as proxy:
-            bench = Bench(stage, proxy)
-            plays: list[tuple[str, Callable[[], Awaitable[list[str]]]]] = [
-                *(
-                    (f"may not {each}", partial(bench.play, f"g{n:02}", each))
-                    for n, each in enumerate(RIGHTS)
-                ),
-                ("pod groups are not served", partial(bench.play_unserved, "unserved")),
-                ("deletions fail", partial(bench.play_thrash, "thrash")),
-            ]
-            for what, playing in plays:
-                if only not in what:
-                    continue
-                broken = await playing()
-                played += 1
-                print(f"{what}: {'; '.join(broken) or 'good'}", flush=True)
-                all_broken += [f"{what}: {each}" for each in broken]
+    async with open_stage(nodes=NODES, cores=CORES) as stage, stage.proxy() as proxy:
+        bench = Bench(stage, proxy)
+        plays: list[tuple[str, Callable[[], Awaitable[list[str]]]]] = [
+            *((f"may not {each}", partial(bench.play, f"g{n:02}", each)) for n, each in enumerate(RIGHTS)),
+            ("pod groups are not served", partial(bench.play_unserved, "unserved")),
+            ("deletions fail", partial(bench.play_thrash, "thrash")),
+        ]
+        for what, playing in plays:
+            if only not in what:
+                continue
+            broken = await playing()
+            played += 1
+            print(f"{what}: {'; '.join(broken) or 'good'}", flush=True)
+            all_broken += [f"{what}: {each}" for each in broken]
     for line in all_broken:
         print(f"BROKEN: {line}")
     print(json.dumps({"played": played, "broken": len(all_broken)}))

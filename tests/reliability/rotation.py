@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.reliability.proxy import Fault, FaultProxy, Rule
-from tests.reliability.stage import Late, Scheduler, Stage, open_stage, trust_of, until
+from tests.reliability.proxy import Fault, Rule
+from tests.reliability.stage import Late, Scheduler, Stage, open_stage, until
 
 from muster.runtime.certificates import ServerIdentity, make_identity, write_private
 
@@ -79,13 +79,7 @@ class Rotation:
     """A stage, the proxy, and who is let in by it."""
 
     def __init__(self, stage: Stage, identity: ServerIdentity) -> None:
-        self.proxy = FaultProxy(
-            stage.plane.url,
-            token=stage.plane.token,
-            tls=trust_of(stage.plane),
-            identity=identity,
-            pause=self._hold,
-        )
+        self.proxy = stage.proxy(identity=identity, pause=self._hold)
         self.files = Files(stage.folder)
         self._stage = stage
         self._identity = identity

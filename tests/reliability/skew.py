@@ -22,7 +22,7 @@ from typing import Any
 
 from tests.conformance.server import GROUPS, PODS
 from tests.reliability.proxy import Fault, FaultProxy, Rule
-from tests.reliability.stage import Late, Scheduler, Stage, kubeconfig_for, open_stage, trust_of, until
+from tests.reliability.stage import Late, Scheduler, Stage, kubeconfig_for, open_stage, until
 
 from muster import __version__
 
@@ -135,14 +135,12 @@ def _text(moment: datetime) -> str:
 
 
 async def _record() -> int:
-    async with open_stage(nodes=NODES, cores=CORES) as stage:
-        token, tls = stage.plane.token, trust_of(stage.plane)
-        async with FaultProxy(stage.plane.url, token=token, tls=tls) as proxy:
-            recorder = Recorder(stage, proxy)
-            try:
-                left = await recorder.record()
-            finally:
-                await recorder.scheduler.stop()
+    async with open_stage(nodes=NODES, cores=CORES) as stage, stage.proxy() as proxy:
+        recorder = Recorder(stage, proxy)
+        try:
+            left = await recorder.record()
+        finally:
+            await recorder.scheduler.stop()
     LEFT.mkdir(exist_ok=True)
     lines = ",\n".join(f"{json.dumps(state)}: {json.dumps(what)}" for state, what in left.items())
     (LEFT / f"{__version__}.json").write_text(f"{{\n{lines}\n}}\n")
@@ -189,7 +187,7 @@ async def _finish(stage: Stage, left: Object, is_full: bool, end: str) -> list[s
     await until(lambda: ledger.there(name) == len(there), "the watch shows what was left")
     if is_full:
         await stage.fill()
-    scheduler = Scheduler(stage.folder, "muster", kubeconfig=stage.plane.kubeconfig, elects_leader=False)
+    scheduler = Scheduler(stage.folder, "muster", kubeconfig=stage.server.kubeconfig, elects_leader=False)
     await scheduler.start()
     broken = []
     try:

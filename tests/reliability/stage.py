@@ -1,11 +1,13 @@
 """A stock cluster, gangs on it, a watch of its pods, and `muster run` processes: what the checks are made of.
 
-`open_stage(nodes=…)` starts the control plane of `tests/controlplane` (no scheduler, no controllers), makes
-the nodes and watches pods into a `Ledger`.  Requests of the stage go straight to the API server; only the
-schedulers go through the proxy, where there is one.
+`open_stage(nodes=…)` starts the control plane of `tests/controlplane` (no scheduler, no controllers), or the
+embedded one where that is asked for (no scheduler, no kubelets), makes the nodes and watches pods into a
+`Ledger`.  Requests of the stage go straight to the API server; only the schedulers go through the proxy,
+where there is one.
 """
 
 import asyncio
+import base64
 import contextlib
 import json
 import os
@@ -15,14 +17,17 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
+from tests.conformance.cluster_process import ClusterProcess
+from tests.conformance.embedded import BARE
 from tests.conformance.forms import MUSTER, find_free_port
 from tests.conformance.manifests import delete_options, group_manifest, node_manifest, pod_manifest
 from tests.conformance.server import GROUPS, NODES, PODS
 from tests.controlplane.start import PORT_OFFSETS, ControlPlane
 from tests.reliability.ledger import Ledger
+from tests.reliability.proxy import FaultProxy
 
 Object = dict[str, Any]
 
@@ -46,22 +51,36 @@ async def until(is_done: Callable[[], bool], what: str, patience_s: float = PATI
         await asyncio.sleep(LOOK_S)
 
 
+class Server(NamedTuple):
+    """An API server: where, the admin's token, what trusts its certificate, and the admin's kubeconfig."""
+
+    url: str
+    token: str
+    trust: ssl.SSLContext
+    kubeconfig: Path
+
+
 class Stage:
     """The cluster as admin, and what the watch showed of it."""
 
     def __init__(
-        self, plane: ControlPlane, session: aiohttp.ClientSession, folder: Path, cores_of: dict[str, int]
+        self, server: Server, session: aiohttp.ClientSession, folder: Path, cores_of: dict[str, int]
     ) -> None:
-        self.plane = plane
+        self.server = server
         self.folder = folder
         self.size_of: dict[str, int] = {}
         self.ledger = Ledger(cores_of, self.size_of)
         self._session = session
 
+    def proxy(self, **options: Any) -> FaultProxy:
+        """One in front of the server, with the admin's rights; `options` as `FaultProxy` takes them."""
+        server = self.server
+        return FaultProxy(server.url, token=server.token, tls=server.trust, **options)
+
     async def call(self, method: str, path: str, body: Object | None = None) -> Object:
         """Send and give the object; what is gone may be deleted.  Raises RuntimeError if refused."""
         data = None if body is None else json.dumps(body)
-        async with self._session.request(method, self.plane.url + path, data=data, headers=JSON) as answer:
+        async with self._session.request(method, self.server.url + path, data=data, headers=JSON) as answer:
             found: Object = await answer.json()
             if answer.status >= 300 and not (method == "DELETE" and answer.status == 404):
                 raise RuntimeError(f"{method} {path}: {answer.status} {found.get('message')}")
@@ -121,7 +140,7 @@ class Stage:
         version = listed["metadata"]["resourceVersion"]
         while True:
             path = f"{EVERY_POD}?watch=1&resourceVersion={version}"
-            async with self._session.get(self.plane.url + path) as answer:
+            async with self._session.get(self.server.url + path) as answer:
                 async for piece in answer.content.iter_any():
                     *lines, rest = (rest + piece).split(b"\n")
                     for line in lines:
@@ -211,36 +230,55 @@ class Scheduler:
 
 
 @contextlib.asynccontextmanager
-async def open_stage(*, nodes: int, cores: int) -> AsyncIterator[Stage]:
+async def open_stage(*, nodes: int, cores: int, is_embedded: bool = False) -> AsyncIterator[Stage]:
     """A control plane with so many nodes of so many cores.  Raises BuildError or StartError."""
     with tempfile.TemporaryDirectory(prefix="muster-reliability-") as folder:
-        plane = ControlPlane(Path(folder) / "controlplane", find_free_port(PORT_OFFSETS))
-        await asyncio.to_thread(plane.start)
-        try:
-            async with aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=32, ssl=trust_of(plane)),
-                headers={"Authorization": f"Bearer {plane.token}"},
+        serving = _embedded(Path(folder)) if is_embedded else _stock(Path(folder))
+        async with (
+            serving as server,
+            aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=32, ssl=server.trust),
+                headers={"Authorization": f"Bearer {server.token}"},
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=10.0),
                 read_bufsize=PIECE_BYTES,
-            ) as session:
-                names = [f"n{number:02}" for number in range(nodes)]
-                stage = Stage(plane, session, Path(folder), dict.fromkeys(names, cores))
-                for name in names:
-                    await stage.call("POST", NODES, node_manifest(name, {"cpu": cores}))
-                following = asyncio.create_task(stage.follow())
-                try:
-                    yield stage
-                finally:
-                    following.cancel()
-                    await asyncio.wait([following])
-        finally:
-            await asyncio.to_thread(plane.stop)
+            ) as session,
+        ):
+            names = [f"n{number:02}" for number in range(nodes)]
+            stage = Stage(server, session, Path(folder), dict.fromkeys(names, cores))
+            for name in names:
+                await stage.call("POST", NODES, node_manifest(name, {"cpu": cores}))
+            following = asyncio.create_task(stage.follow())
+            try:
+                yield stage
+            finally:
+                following.cancel()
+                await asyncio.wait([following])
 
 
-def trust_of(plane: ControlPlane) -> ssl.SSLContext:
-    """What trusts the certificate that the API server made for itself."""
-    certificate = plane.directory / "apiserver-certificates" / "apiserver.crt"
-    return ssl.create_default_context(cafile=str(certificate))
+@contextlib.asynccontextmanager
+async def _stock(folder: Path) -> AsyncIterator[Server]:
+    plane = ControlPlane(folder / "controlplane", find_free_port(PORT_OFFSETS))
+    await asyncio.to_thread(plane.start)
+    try:
+        certificate = plane.directory / "apiserver-certificates" / "apiserver.crt"  # it made it for itself
+        trust = ssl.create_default_context(cafile=str(certificate))
+        yield Server(plane.url, plane.token, trust, plane.kubeconfig)
+    finally:
+        await asyncio.to_thread(plane.stop)
+
+
+@contextlib.asynccontextmanager
+async def _embedded(folder: Path) -> AsyncIterator[Server]:
+    cluster = ClusterProcess(folder, *BARE, "--no-scheduler")
+    await asyncio.to_thread(cluster.__enter__)
+    try:
+        content = json.loads(cluster.kubeconfig.read_text())
+        where, who = content["clusters"][0]["cluster"], content["users"][0]["user"]
+        authority = base64.b64decode(where["certificate-authority-data"]).decode()
+        trust = ssl.create_default_context(cadata=authority)
+        yield Server(where["server"], who["token"], trust, cluster.kubeconfig)
+    finally:
+        await asyncio.to_thread(cluster.stop)
 
 
 def kubeconfig_for(folder: Path, server: str) -> Path:
