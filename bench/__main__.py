@@ -1,17 +1,18 @@
 """`scripts/bench`: run the quick pass, or the full one, and print the table.
 
-    python -m bench [--full] [--only TEXT] [--repeat N] [--fresh] [--list] [--report]
+    python -m bench [--full] [--only TEXT] [--repeat N] [--minutes N] [--fresh] [--list] [--report]
 
 Exits with 1 if a result was wrong; never because something was slow.  Next: `rows.py`.
 """
 
 import argparse
 import json
+import math
 import sys
 
 from bench.passes import run_rows
 from bench.results import FOLDER, Results
-from bench.rows import full_rows, quick_rows
+from bench.rows import by_worth, full_rows, quick_rows
 from bench.table import faults_of, make_report, print_report
 
 
@@ -23,13 +24,16 @@ def main() -> int:
     )
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name holds this text")
     parser.add_argument("--repeat", type=int, default=0, metavar="N", help="runs a row [quick: 1, full: 3]")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, metavar="N", help="begin no row after so many minutes"
+    )
     parser.add_argument("--fresh", action="store_true", help="forget earlier results of the full pass")
     parser.add_argument("--list", action="store_true", help="name the rows and run nothing")
     parser.add_argument("--report", action="store_true", help="print what has been measured and run nothing")
     given = parser.parse_args()
     rows = [row for row in (full_rows() if given.full else quick_rows()) if given.only in row.key]
     if given.list:
-        print("\n".join(row.key for row in rows))
+        print("\n".join(row.key for row in by_worth(rows)))
         return 0
     name = "full" if given.full else "quick"
     lines, report_file = FOLDER / f"{name}.jsonl", FOLDER / f"{name}.json"
@@ -37,7 +41,8 @@ def main() -> int:
         lines.unlink(missing_ok=True)
     results = Results(lines)
     if not given.report:
-        run_rows(rows, results, repetitions=given.repeat or (3 if given.full else 1))
+        repetitions = given.repeat or (3 if given.full else 1)
+        run_rows(rows, results, repetitions=repetitions, time_s=60.0 * given.minutes)
     report = make_report([row for row in rows if results.count(row.key)], results)
     FOLDER.mkdir(exist_ok=True)
     report_file.write_text(json.dumps(report, indent=1))

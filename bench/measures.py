@@ -47,6 +47,7 @@ def speed(load: Load, seen: Seen, *, is_backlog: bool) -> dict[str, float]:
     """Pods per second from first create to last bind, the last event, and gang waits."""
     began = first_s(load, seen, is_backlog=is_backlog)
     bound_s = max(seen.bound_s.values()) - began if seen.bound_s else float("inf")
+    last_event_s = max(seen.event_s) - began if seen.event_s else float("nan")
     created_s = max(seen.created_s.values()) - began
     waits = gang_waits_s(load, seen) or [float("nan")]
     return {
@@ -54,7 +55,8 @@ def speed(load: Load, seen: Seen, *, is_backlog: bool) -> dict[str, float]:
         "last_bind_s": bound_s,
         "pods_per_s": len(seen.bound_s) / bound_s,
         "created_share": max(created_s, 0.0) / bound_s,
-        "last_event_s": max(seen.event_s) - began if seen.event_s else float("nan"),
+        "last_event_s": last_event_s,
+        "events_to_binds": last_event_s / bound_s,
         "events": len(seen.event_s),
         "gang_wait_p50_s": float(np.percentile(waits, 50)),
         "gang_wait_p99_s": float(np.percentile(waits, 99)),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from bench.passes import run_rows
 from bench.results import Results, median
-from bench.rows import Row, full_rows, quick_rows
+from bench.rows import Row, by_worth, full_rows, quick_rows
 from bench.table import SHOWN, faults_of, fit_exponent, make_report
 
 from bench import hard_groups, impossible_gangs, in_process
@@ -41,6 +41,28 @@ def test_what_is_on_disk_is_not_measured_again(tmp_path: Path) -> None:
     run_rows(rows[:1], Results(file), repetitions=1)
     run_rows(rows, Results(file), repetitions=1)
     assert [Results(file).count(each.key) for each in rows] == [1, 1]
+
+
+def test_after_its_time_a_pass_begins_no_row_and_goes_on_when_asked_again(tmp_path: Path) -> None:
+    results = Results(tmp_path / "pass.jsonl")
+    rows = [row("muster", 10.0), row("stock", 5.0), row("null", 7.0)]
+    clock = iter([0.0, 0.0, 59.0, 60.0])
+    run_rows(rows, results, repetitions=1, time_s=60.0, now_s=lambda: next(clock))
+    assert [results.count(each.key) for each in rows] == [1, 1, 0]
+    run_rows(rows, results, repetitions=1)
+    assert [results.count(each.key) for each in rows] == [1, 1, 1]
+
+
+def test_what_answers_a_goal_comes_before_what_takes_stock_minutes_and_quality_comes_last() -> None:
+    keys = [each.key for each in by_worth(full_rows())]
+    assert keys[0] == "end to end | 5,000 nodes, 1,000 × 3, streaming | null"
+    assert keys.index("cold start | 5,000 nodes, 50,000 pods | muster") < keys.index(
+        "end to end | 1,000 nodes, 1 × 5,000, backlog | muster"
+    )
+    slow = keys.index("end to end | 1,000 nodes, 1 × 10,000, streaming | stock")
+    assert keys.index("muster up | 1,000 nodes, 500 × 20, streaming | muster") < slow
+    assert all(key.startswith("placement quality") for key in keys[slow + 4 :])
+    assert sorted(keys) == sorted(each.key for each in full_rows())
 
 
 def test_ratios_are_those_of_the_medians(tmp_path: Path) -> None:
