@@ -1,7 +1,7 @@
 """For whom a claim for devices is reserved, as far as this scheduler knows them: pods, and groups of pods.
 
 In come consumers as claims name them; out comes whether anybody is bound who uses the claim.  Next:
-`preparation.py`, which gives claims back that nobody bound uses.
+`preparation.py` and `stale_claims.py`, which give claims back that nobody bound uses.
 """
 
 from collections.abc import Iterator
@@ -22,6 +22,12 @@ def is_waiting(books: Books, claim: ObjectKey, user: Consumer) -> bool:
     """Whether these are pods that are known and none of them is bound: they are tried anew."""
     members = list(members_using(books, claim, user))
     return bool(members) and not any(member.pod.spec.node_name for member in members)
+
+
+def is_one_of(books: Books, claim: ObjectKey, user: Consumer, uids: frozenset[str]) -> bool:
+    """Whether it is one of these pods, or a group of which only these use the claim."""
+    members = list(members_using(books, claim, user))
+    return bool(members) and all(member.pod.metadata.uid in uids for member in members)
 
 
 def members_using(books: Books, claim: ObjectKey, user: Consumer) -> Iterator[Member]:

@@ -36,6 +36,7 @@ from muster.scheduling.rejectors import widen
 from muster.scheduling.review import priority_of
 from muster.scheduling.search import put_aside, search
 from muster.scheduling.sleepers import Refusal
+from muster.scheduling.stale_claims import free_stale
 
 EXPLAIN_AGAIN_S = 10.0
 _RESULTS = {"": "scheduled", SCHEDULER_ERROR: "error"}  # by reason, as stock names them in its metrics
@@ -74,6 +75,8 @@ def run_cycle(books: Books, now_s: float) -> list[Effect]:
         said = _explain(books, entry, cast, waiting, decision, snapshot, now_s, rescued.is_underway)
         effects += _refuse(books, entry, cast, waiting, decision, said, rescued, now_s)
         effects += rescued.effects
+        if not rescued.found:
+            effects += free_stale(books, waiting, decision)
         is_rescued = rescued.found and cast.group is not None
     else:
         effects += _leave(books, entry, cast, decision, snapshot, now_s)

@@ -1,0 +1,39 @@
+"""Claims whose devices are where their pods cannot go: free again once a decision has failed on them.
+
+Somebody gave the devices before (a scheduler that ended between writing and binding, a node that has filled
+up or gone since), and nobody who is placed uses them.  In come the members that were refused; out go writes,
+and whoever sees the claims free decides anew.  Next: `cycle.py`.
+"""
+
+from muster.cluster.devices import device_claims_of
+from muster.framework.groups import ObjectKey
+from muster.framework.ports import WriteClaim
+from muster.scheduling.attempt import UNSCHEDULABLE, Attempt
+from muster.scheduling.books import Books
+from muster.scheduling.claim_users import is_one_of
+from muster.scheduling.members import Member
+from muster.scheduling.preparation import CLAIM_GATE
+
+
+def free_stale(books: Books, waiting: list[Member], refused: Attempt) -> list[WriteClaim]:
+    """Writes that free claims which are reserved for nobody but these members, if claims were in the way."""
+    if refused.reason != UNSCHEDULABLE or CLAIM_GATE not in refused.rejectors:
+        return []
+    devices = books.state.devices.freeze()
+    uids = frozenset(member.pod.metadata.uid for member in waiting)
+    writes: dict[ObjectKey, WriteClaim] = {}
+    for member in waiting:
+        for _, key in device_claims_of(member.pod):
+            claim = devices.claims.get(key) if key is not None else None
+            if claim is None or claim.status.allocation is None:
+                continue
+            meta = claim.metadata
+            name = ObjectKey(meta.namespace, meta.name)
+            if name in writes or not all(
+                is_one_of(books, name, user, uids) for user in claim.status.reserved_for or ()
+            ):
+                continue
+            writes[name] = WriteClaim(
+                member.key, name, meta.uid, meta.resource_version, None, (), clears=True
+            )
+    return list(writes.values())

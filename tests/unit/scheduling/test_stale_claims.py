@@ -1,0 +1,62 @@
+"""Claims whose devices are where their pods cannot go, told as stories."""
+
+import pytest
+from msgspec.structs import replace
+from tests.unit.cluster.device_objects import make_claim, make_class, make_device, make_slice
+from tests.unit.scheduling.world import World
+
+from muster.api.core import LabelSelectorRequirement, NodeSelector, NodeSelectorTerm, PodClaim
+from muster.api.devices import AllocatedDevice, Allocation, Consumer, DeviceAllocation, ResourceClaim
+from muster.framework.ports import DevicesSeen, WriteClaim
+
+CLAIMS = [PodClaim("gpu", resource_claim_name="c")]
+
+
+def given_on(node_name: str, *users: Consumer) -> ResourceClaim:
+    """The claim has a device of this node, which only this node reaches."""
+    here = LabelSelectorRequirement("metadata.name", "In", [node_name])
+    result = AllocatedDevice("r", "gpu.example.com", node_name, "gpu")
+    selector = NodeSelector([NodeSelectorTerm(match_fields=[here])])
+    claim = make_claim("c", allocation=Allocation(DeviceAllocation([result]), selector))
+    return replace(claim, status=replace(claim.status, reserved_for=list(users)))
+
+
+def make_world(claim: ResourceClaim, *, cpu: int = 1) -> World:
+    """A pod of a gang of one whose claim is pinned to a node; there is another node with a device."""
+    world = World().node("full", cpu=cpu).node("free", cpu=1)
+    slices = [make_slice(name, make_device("gpu")) for name in ("full", "free")]
+    for found in (make_class(), *slices, claim):
+        world.tell(DevicesSeen(found))
+    world.pod("neighbour", cpu=1, node="full")
+    return world.group("g", 1).pod("g-0", uid="uid-0", group="g", cpu=1, resource_claims=CLAIMS).run()
+
+
+def freed(world: World) -> list[str]:
+    return [write.claim.name for write in world.of(WriteClaim) if write.clears]
+
+
+@pytest.mark.parametrize("users", [(), (Consumer("pods", "g-0", "uid-0"),)], ids=["nobody", "itself"])
+def test_a_claim_on_a_node_that_is_full_is_freed_and_gets_devices_elsewhere(
+    users: tuple[Consumer, ...],
+) -> None:
+    world = make_world(given_on("full", *users))
+    assert freed(world) == ["c"]
+    world.forget_effects().tell(DevicesSeen(make_claim("c", version="6"))).run(30)
+    (write,) = world.of(WriteClaim)
+    assert write.allocation is not None
+    assert [result.pool for result in write.allocation.devices.results] == ["free"]
+
+
+def test_a_claim_on_a_node_that_is_gone_is_freed() -> None:
+    assert freed(make_world(given_on("gone"))) == ["c"]
+
+
+def test_a_claim_that_somebody_else_uses_stays() -> None:
+    assert freed(make_world(given_on("full", Consumer("pods", "stranger", "uid-x")))) == []
+    assert freed(make_world(given_on("full", Consumer("pods", "neighbour", "uid-neighbour")))) == []
+
+
+def test_a_claim_with_which_the_pod_can_be_placed_stays() -> None:
+    world = make_world(given_on("full"), cpu=2)
+    assert freed(world) == []
+    assert [write.allocation for write in world.of(WriteClaim)] == [None]
