@@ -252,17 +252,26 @@ def build_devices(things: list[Thing], cores: int) -> Devices:
     """A pool that everybody reaches (who reaches what is told apart), and claims that have some of it."""
     book = DeviceBook()
     counters = [make_counters("0", cores=cores), make_counters("1", cores=cores)]
-    for each in make_pool("n1", counters, *(_device(index, thing) for index, thing in enumerate(things))):
+    for each in make_pool(
+        "n1", counters, *(build_device(index, thing) for index, thing in enumerate(things))
+    ):
         book.apply(each)
-    for index, thing in enumerate(things):
-        if thing.is_taken:
-            name = f"d{index}"
-            share = make_share(name, "1") if thing.is_shared else allocated(name)
-            book.apply(make_claim(f"x{index}", allocation=share))
+    for claim in takers_of(things):
+        book.apply(claim)
     return book.freeze()
 
 
-def _device(index: int, thing: Thing) -> Device:
+def takers_of(things: list[Thing]) -> list[ResourceClaim]:
+    """Claims that have what is somebody else's."""
+    found = []
+    for index, thing in enumerate(things):
+        if thing.is_taken:
+            share = make_share(f"d{index}", "1") if thing.is_shared else allocated(f"d{index}")
+            found.append(make_claim(f"x{index}", allocation=share))
+    return found
+
+
+def build_device(index: int, thing: Thing) -> Device:
     device = make_device(f"d{index}", memory=str(MEMORY), model=thing.model, pair=thing.pair)
     part = make_part("x", str(thing.counter_set), cores=thing.cores).consumes_counters
     return msgspec.structs.replace(

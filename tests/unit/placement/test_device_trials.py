@@ -1,5 +1,9 @@
 """What members of a gang get between them while they are placed one by one."""
 
+from hypothesis import assume, settings
+from hypothesis import given as drawn
+from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.unit.cluster.device_objects import (
     DRIVER,
     make_claim,
@@ -11,9 +15,17 @@ from tests.unit.cluster.device_objects import (
     make_request,
     make_slice,
 )
+from tests.unit.placement.slow_devices import Ask, Thing, way_exists
+from tests.unit.placement.test_device_allocation import (
+    build_claim,
+    build_device,
+    drawn_asks,
+    drawn_things,
+    takers_of,
+)
 from tests.unit.placement.test_device_offers import ZONE_A, C, D, offers_with
 
-from muster.placement.device_trials import NOTHING, add, leave
+from muster.placement.device_trials import NOTHING, Trial, add, leave
 
 E = ("default", "e")
 
@@ -98,3 +110,31 @@ def test_counters_that_nodes_share_are_spent_once() -> None:
     first = add(NOTHING, [C], 0, offers)
     assert first is not None
     assert add(first, [D], 1, offers) is None
+
+
+@settings(max_examples=300, deadline=None)
+@drawn(drawn_things, st.integers(1, 3), drawn_asks)
+def test_members_on_two_nodes_get_devices_exactly_where_there_is_a_way(
+    things: list[Thing], cores: int, asks: list[Ask]
+) -> None:
+    """Who comes later may make all before change theirs, on the other node as well."""
+    assume(not any(len(ask.homes) > 1 and _asks_for_all(ask) for ask in asks))
+    claims = [build_claim(f"c{index}", ask) for index, ask in enumerate(asks)]
+    devices = [replace(build_device(index, thing), **_where(thing)) for index, thing in enumerate(things)]
+    counters = [make_counters("0", cores=cores), make_counters("1", cores=cores)]
+    pool = make_pool("n1", counters, *devices, per_device_node_selection=True)
+    offers = offers_with(make_class(), *claims, *takers_of(things), *pool)
+    trial: Trial | None = NOTHING
+    for index, ask in enumerate(asks):
+        for home in ask.homes:
+            trial = add(trial, [("default", f"c{index}")], home, offers) if trial is not None else None
+    assert (trial is not None) == way_exists(things, cores, asks)
+
+
+def _asks_for_all(ask: Ask) -> bool:
+    """What "all" is depends on the node where the first pod goes."""
+    return any(want.count == 0 for wants in ask.requests for want in wants)
+
+
+def _where(thing: Thing) -> dict[str, object]:
+    return {"all_nodes": True} if len(thing.homes) > 1 else {"node_name": f"n{thing.homes[0] + 1}"}
