@@ -1,7 +1,6 @@
 """Devices and claims for them (resource.k8s.io/v1), as the scheduler reads them.
 
-Decoded straight from the API's JSON; what Muster does not honour yet is kept as presence, so that whoever
-asks for it is told the field.  Next: `cluster/devices.py`, which keeps them.
+Decoded straight from the API's JSON.  Next: `cluster/devices.py`, which keeps them.
 """
 
 from msgspec import Struct, field
@@ -144,6 +143,13 @@ class CapacityRequirements(Struct, frozen=True):
     requests: dict[str, Quantity] | None = None
 
 
+class DerivedAttribute(Struct, frozen=True):
+    """What constraints find under this name, before any attribute: what an expression says of the device."""
+
+    name: str = ""
+    expression: str = ""
+
+
 class DeviceRequest(Struct, frozen=True, rename="camel"):
     """What is asked for under one name: an exact request, or one of several alternatives."""
 
@@ -155,7 +161,7 @@ class DeviceRequest(Struct, frozen=True, rename="camel"):
     admin_access: bool = False
     tolerations: list[DeviceToleration] | None = None
     capacity: CapacityRequirements | None = None
-    derived_attributes: list[object] | None = None
+    derived_attributes: list[DerivedAttribute] | None = None
 
 
 class Request(Struct, frozen=True, rename="camel"):

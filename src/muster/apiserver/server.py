@@ -39,7 +39,7 @@ DEFAULT_GATES = frozenset(
         "WorkloadWithJob",
     }
 )
-GATES = DEFAULT_GATES | {"DRAWorkloadResourceClaims"}  # all that mean something here
+GATES = DEFAULT_GATES | {"DRAWorkloadResourceClaims", "DRADerivedAttributes"}  # all that mean something here
 _WRITERS = {"create": create, "update": update, "patch": patch}
 
 

@@ -6,7 +6,7 @@ and the devices that a node reaches; out comes an allocation for each claim, or 
 `plugins/dynamic_resources.py`, which asks for every node.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -105,6 +105,7 @@ class _Search:
         self._counter = counter
         self._given: list[list[Given]] = [[] for _ in claims]
         self._slots = [slot for index, claim in enumerate(claims) for slot in _slots_of(index, claim)]
+        self._asked = [dict(requests_of(claim)) for claim in claims]
         self._fitting: dict[tuple[int, int], tuple[list[Offer], bool]] = {}
         requests = [request for slot in self._slots for _, request in slot.choices]
         self._likeness = Likeness(claims, [reach.offers for reach in reaches], ledger, eligible, requests)
@@ -203,7 +204,7 @@ class _Search:
         if not request.admin_access and not self._ledger.is_free(offer, amounts):
             return False
         for constraint in self._claims[slot.claim].spec.devices.constraints or ():
-            if not _allows(constraint, [*found, given]):
+            if not _allows(constraint, [*found, given], self._asked[slot.claim]):
                 return False
         found.append(given)
         if not given.is_admin:
@@ -249,14 +250,14 @@ def _slots_of(index: int, claim: ResourceClaim) -> Iterator[_Slot]:
             yield _Slot(index, request.name, named)
 
 
-def _allows(constraint: DeviceConstraint, given: Sequence[Given]) -> bool:
+def _allows(constraint: DeviceConstraint, given: Sequence[Given], asked: Mapping[str, DeviceRequest]) -> bool:
     """Whether the newest of these devices keeps the constraint with those before it."""
     about = constraint.requests
     concerned = [each for each in given if not about or _is_about(each.request, about)]
     if not concerned or concerned[-1] is not given[-1]:
         return True
     name = constraint.match_attribute or constraint.distinct_attribute or ""
-    values = [attribute_value(each.offer, name) for each in concerned]
+    values = [attribute_value(each.offer, name, asked[each.request]) for each in concerned]
     if values[-1] is None:
         return False
     if constraint.match_attribute:

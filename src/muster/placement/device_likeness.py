@@ -11,8 +11,9 @@ from muster.api.devices import DeviceRequest, ResourceClaim
 from muster.cluster.device_pools import DeviceId, Offer
 from muster.placement.device_capacity import consumption
 from muster.placement.device_ledger import Ledger
-from muster.placement.device_selectors import find_attribute, value_of
+from muster.placement.device_selectors import find_attribute, selector_of, value_of
 
+PLAIN = DeviceRequest()
 _SetId = tuple[str, str, str]  # driver, pool, counter set
 _Holder = tuple[int, bool]  # claim, by admin access
 
@@ -32,6 +33,7 @@ class Likeness:
         self._eligible = eligible
         self._requests = requests
         self._attributes = _attributes_of(claims)
+        self._deriving = [request for request in requests if request.derived_attributes]
         self._has_admins = any(request.admin_access for request in requests)
         self._holders: dict[DeviceId, list[_Holder]] = {}
         self._numbers: dict[Hashable, int] = {}
@@ -106,6 +108,11 @@ class Likeness:
             facts = (
                 tuple(int(self._eligible(request, offer)) for request in self._requests),
                 tuple(attribute_value(offer, name) for name in self._attributes),
+                tuple(
+                    attribute_value(offer, name, request) if self._eligible(request, offer) else None
+                    for request in self._deriving
+                    for name in self._attributes
+                ),
                 tuple(self._reached_by.get(offer.id, ())),
                 self._facts_of_capacity(offer) if offer.is_shared else (),
                 tuple((counter[3], amount) for counter, amount in offer.consumes),
@@ -121,8 +128,14 @@ class Likeness:
         return (*values, *(consumption(offer.device, request.capacity) for request in self._requests))
 
 
-def attribute_value(offer: Offer, name: str) -> Hashable:
-    """What a device says under this name, as constraints compare it; None where it says nothing."""
+def attribute_value(offer: Offer, name: str, request: DeviceRequest = PLAIN) -> Hashable:
+    """What a device says under this name, as constraints compare it; None where it says nothing.
+
+    A request may say it for the device (derived attributes).  Raises   SelectorError where that fails.
+    """
+    for derived in request.derived_attributes or ():
+        if derived.name == name:
+            return selector_of(derived.expression).value(offer.id[0], offer.device)
     attribute = find_attribute(offer.id[0], offer.device, name)
     return value_of(attribute) if attribute is not None else None
 

@@ -68,6 +68,4 @@ def _not_understood(claim: ResourceClaim, devices: Devices) -> str:
     for name, request in requests_of(claim):
         if request.device_class_name not in devices.classes:
             return f"request {name}: deviceclass {request.device_class_name} not found"
-        if request.derived_attributes:
-            return f"request {name}: derivedAttributes are not honoured yet"
     return ""

@@ -31,7 +31,7 @@ from muster.placement.device_allocation import (
 )
 from muster.placement.device_capacity import consumption
 from muster.placement.device_ledger import Ledger
-from muster.placement.device_likeness import attribute_value
+from muster.placement.device_likeness import PLAIN, attribute_value
 from muster.placement.device_selectors import SelectorError, selector_of
 
 KINDS_MAX, ANSWERS_MAX = 32, 100_000  # of claims, and answers, that are remembered
@@ -221,9 +221,15 @@ class DeviceOffers:
         if offer.is_shared:
             capacity = tuple(str(each.value) for _, each in sorted((offer.device.capacity or {}).items()))
             capacity += tuple(consumption(offer.device, request.capacity) for request in requests)
+        deriving = [
+            request
+            for request, kind in zip(requests, kinds, strict=True)
+            if request.derived_attributes and kind
+        ]
         values = tuple(
-            attribute_value(offer, constraint.match_attribute or constraint.distinct_attribute or "")
+            attribute_value(offer, constraint.match_attribute or constraint.distinct_attribute or "", request)
             for constraint in claim.spec.devices.constraints or ()
+            for request in (PLAIN, *deriving)
         )
         numbers = self._known.numbers
         return numbers.setdefault((kinds, values, capacity), len(numbers) + 1)

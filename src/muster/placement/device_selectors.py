@@ -1,4 +1,4 @@
-"""CEL selectors of devices: does this device meet this expression?
+"""CEL selectors of devices: does this device meet this expression?  And what does it say of the device?
 
 The language is a kept library's (common-expression-language, the Rust interpreter); the functions that
 Kubernetes adds for quantities and versions are here.  An expression is compiled once, and answered once for
@@ -30,6 +30,10 @@ class SelectorError(ValueError):
     """An expression that cannot be read, or that fails on a device; the text says which and how."""
 
 
+class Failure(str):
+    """Why an expression fails on a device."""
+
+
 class Selector:
     """One compiled expression.  Raises   SelectorError if it cannot be read or could take too long."""
 
@@ -45,33 +49,48 @@ class Selector:
             raise SelectorError(f"CEL compile error: {_first_line(error)}") from error
         self._words = frozenset(_WORD.findall(expression))
         self._domains = frozenset(_DOMAIN.findall(expression))
-        self._known: dict[object, bool | str] = {}
+        self._known: dict[object, Any] = {}
 
     def meets(self, driver: str, device: Device) -> bool:
         """Whether the device meets the expression.  Raises   SelectorError where it fails on the device."""
+        answer = self._answer(driver, device)
+        if not isinstance(answer, bool):
+            raise SelectorError(f"CEL expression gives {type(answer).__name__}, not a bool")
+        return answer
+
+    def value(self, driver: str, device: Device) -> Hashable:
+        """What it says of the device, as constraints compare it.  Raises   SelectorError."""
+        answer = self._answer(driver, device)
+        if isinstance(answer, dict) and _VERSION in answer:
+            return (_VERSION, _read(answer))
+        for kind, type_ in (("bool", bool), ("int", int), ("string", str)):
+            if isinstance(answer, type_):
+                return (kind, answer)
+        raise SelectorError(
+            f"CEL expression gives {type(answer).__name__}, not a bool, int, string or version"
+        )
+
+    def _answer(self, driver: str, device: Device) -> Any:
         facts = _facts_of(driver, device)
         key = (driver, *(item for item in facts if item[1] in self._words or item[0] == "many"))
         if key not in self._known:
             self._known[key] = self._evaluate(driver, device)
         answer = self._known[key]
-        if isinstance(answer, str):
+        if isinstance(answer, Failure):
             raise SelectorError(answer)
         return answer
 
-    def _evaluate(self, driver: str, device: Device) -> bool | str:
+    def _evaluate(self, driver: str, device: Device) -> Any:
         context = cel.Context()
         for name, function in _FUNCTIONS.items():
             context.add_function(name, function)
         context.add_variable("device", _variable(driver, device, self._domains))
         try:
-            answer = self._program.execute(context)
+            return self._program.execute(context)
         except KeyError as error:
-            return f"CEL runtime error: no such key: {str(error).strip(chr(39))}"
+            return Failure(f"CEL runtime error: no such key: {str(error).strip(chr(39))}")
         except (ValueError, TypeError, RuntimeError, ArithmeticError) as error:
-            return f"CEL runtime error: {_first_line(error)}"
-        if not isinstance(answer, bool):
-            return f"CEL expression gives {type(answer).__name__}, not a bool"
-        return answer
+            return Failure(f"CEL runtime error: {_first_line(error)}")
 
 
 @lru_cache(maxsize=4096)

@@ -28,24 +28,18 @@ COLLECTIONS = {
 }
 SLICES = f"{RESOURCES}/resourceslices"
 
-DERIVED = """
+BACKED = """
 apiVersion: resource.k8s.io/v1
-kind: ResourceClaim
-metadata: {name: c}
-spec:
-  devices:
-    requests:
-      - name: r
-        exactly: {deviceClassName: gpu, derivedAttributes: [{name: derived/half, expression: "1"}]}
-    constraints: [{matchAttribute: derived/half}]
+kind: DeviceClass
+metadata: {name: backing}
+spec: {extendedResourceName: example.com/gpu}
 ---
 apiVersion: v1
 kind: Pod
 metadata: {name: p}
 spec:
   schedulerName: muster
-  resourceClaims: [{name: c, resourceClaimName: c}]
-  containers: [{name: c, image: example.com/c:1}]
+  containers: [{name: c, image: example.com/c:1, resources: {limits: {example.com/gpu: 1}}}]
 """
 
 LATE = """
@@ -173,12 +167,12 @@ def test_the_manifests_of_the_page_do_what_it_says() -> None:
 
 def test_what_the_page_says_is_not_honoured_is_told() -> None:
     room = Room()
-    room.apply(DERIVED)
+    room.apply(BACKED)
     room.cluster.sleep(1)
     (pod,) = room.api.items(PODS)
     condition = condition_of(pod, "PodScheduled")
     assert condition is not None
-    assert 'resourceclaim "c": request r: derivedAttributes are not honoured yet' in condition["message"]
+    assert "Insufficient example.com/gpu" in condition["message"]
 
 
 def test_a_gpu_whose_parts_are_taken_is_not_given_as_a_whole() -> None:

@@ -23,6 +23,7 @@ from muster.api.devices import (
     ALL,
     EXACT_COUNT,
     CapacityRequirements,
+    DerivedAttribute,
     Device,
     DeviceAttribute,
     DeviceConstraint,
@@ -98,6 +99,20 @@ def test_devices_of_a_claim_match_or_differ_in_an_attribute() -> None:
     assert find([make_claim("c", two, match=PAIR)], offers) == [["gpu-1", "gpu-2"]]
     assert find([make_claim("c", two, distinct=PAIR)], offers) == [["gpu-0", "gpu-1"]]
     assert find([make_claim("c", make_request("r", 3), distinct=PAIR)], offers) is None
+
+
+def test_a_derived_attribute_is_what_its_request_says_of_a_device() -> None:
+    """The first device would do for the first request, but is on the other side than the only "b"."""
+    offers = offers_of(("a", 1), ("a", 0), ("b", 0))
+    side = DerivedAttribute("derived/side", f'device.attributes["{DRIVER}"].pair + 2')
+    asked = [
+        make_request("p", 1, of_model("a"), derived_attributes=[side]),
+        make_request("q", 1, of_model("b"), derived_attributes=[side]),
+    ]
+    assert find([make_claim("c", *asked, match="derived/side")], offers) == [["gpu-1", "gpu-2"]]
+    assert find([make_claim("c", *asked, distinct="derived/side")], offers) == [["gpu-0", "gpu-2"]]
+    plain = make_request("q", 1, of_model("b"))
+    assert find([make_claim("c", asked[0], plain, match="derived/side")], offers) is None
 
 
 def test_an_attribute_that_is_missing_matches_nothing() -> None:

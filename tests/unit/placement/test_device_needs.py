@@ -2,7 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.cluster.device_objects import given, make_claim, make_class, make_request
+from tests.unit.cluster.device_objects import given, make_claim, make_class
 
 from muster.api.core import Pod, PodClaim, PodClaimStatus
 from muster.api.devices import DeviceObject, ResourceClaim
@@ -26,10 +26,6 @@ def devices_of(*objects: DeviceObject) -> Devices:
     [
         ([], 'waiting for resource claims: resourceclaim "c" not found'),
         ([make_claim("c")], 'resourceclaim "c": request r: deviceclass gpu not found'),
-        (
-            [make_class(), make_claim("c", make_request("r", 1, derived_attributes=[{}]))],
-            'resourceclaim "c": request r: derivedAttributes are not honoured yet',
-        ),
     ],
 )
 def test_what_leads_nowhere_is_named(objects: list[DeviceObject], refusal: str) -> None:

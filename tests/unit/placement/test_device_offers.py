@@ -14,7 +14,7 @@ from tests.unit.cluster.device_objects import (
 )
 
 from muster.api.core import LabelSelectorRequirement, NodeSelector, NodeSelectorTerm
-from muster.api.devices import Device, DeviceObject
+from muster.api.devices import DerivedAttribute, Device, DeviceObject
 from muster.placement.device_offers import (
     MET,
     UNMET,
@@ -92,3 +92,18 @@ def test_a_selector_that_fails_names_the_device() -> None:
     offers = offers_with(make_class(expression), make_claim("c"), make_slice("n1", make_device("a")))
     with pytest.raises(SelectorError, match=r"no such key: nope \(device gpu.example.com/n1/a\)"):
         offers.meets([C], BOTH)
+
+
+def test_nodes_differ_in_what_is_derived_from_their_devices() -> None:
+    """Only on n1 are both devices, of unlike attributes, on the same side."""
+    derived = [DerivedAttribute("derived/side", f'int(device.attributes["{DRIVER}"].side)')]
+    asked = [
+        make_request(name, 1, f'device.attributes["{DRIVER}"].kind == "{name}"', derived_attributes=derived)
+        for name in ("gpu", "nic")
+    ]
+    slices = [
+        make_slice(node, make_device("g", kind="gpu", side=0), make_device("n", kind="nic", side=side))
+        for node, side in (("n1", "0"), ("n2", "1"))
+    ]
+    offers = offers_with(make_class(), make_claim("c", *asked, match="derived/side"), *slices)
+    assert offers.meets([C], BOTH).tolist() == [MET, UNMET]

@@ -80,6 +80,24 @@ def test_what_cannot_be_read_or_could_take_long_is_refused(expression: str, text
     assert text in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        (f"{OURS}.model", ("string", "h100")),
+        ("1 + 1", ("int", 2)),
+        ("true", ("bool", True)),
+        (f"{OURS}.v", value_of(DeviceAttribute(version="1.10.0"))),
+    ],
+)
+def test_what_an_expression_says_compares_with_attributes(expression: str, value: object) -> None:
+    assert selector_of(expression).value(DRIVER, GPU) == value
+
+
+def test_lists_are_nothing_to_compare() -> None:
+    with pytest.raises(SelectorError, match="gives list, not a bool, int, string or version"):
+        selector_of("[1]").value(DRIVER, GPU)
+
+
 def test_devices_that_differ_in_what_is_not_read_are_answered_once() -> None:
     selector = Selector(f'{OURS}.model == "h100"')
     assert all(selector.meets(DRIVER, make_device(f"g{i}", model="h100", index=i)) for i in range(5))

@@ -80,7 +80,7 @@ class ResourceClaimStrategy(BaseStrategy):
     has_status = True
 
     def default(self, obj: Object, cluster: Cluster) -> None:
-        default_requests(mapping(mapping(obj, "spec"), "devices"))
+        default_requests(mapping(mapping(obj, "spec"), "devices"), cluster.gates)
 
     def validate_object(self, obj: Object, cluster: Cluster) -> list[Cause]:
         devices = mapping(mapping(obj, "spec"), "devices")
@@ -141,7 +141,7 @@ class ResourceClaimTemplateStrategy(BaseStrategy):
     """What the claims made for pods and groups look like."""
 
     def default(self, obj: Object, cluster: Cluster) -> None:
-        default_requests(mapping(mapping(mapping(obj, "spec"), "spec"), "devices"))
+        default_requests(mapping(mapping(mapping(obj, "spec"), "spec"), "devices"), cluster.gates)
 
     def validate_object(self, obj: Object, cluster: Cluster) -> list[Cause]:
         spec = mapping(obj, "spec")
@@ -166,12 +166,14 @@ def state_of(claim: Object) -> str:
     return ",".join(states)
 
 
-def default_requests(devices: Object) -> None:
-    """One device each, unless said otherwise."""
+def default_requests(devices: Object, gates: frozenset[str]) -> None:
+    """One device each, unless said otherwise; without fields whose gate is off."""
     for request in items(devices, "requests"):
         alternatives = items(request, "firstAvailable")
         exactly = request.get("exactly")
         for asked in [*alternatives, *([exactly] if isinstance(exactly, dict) else [])]:
+            if "DRADerivedAttributes" not in gates:
+                asked.pop("derivedAttributes", None)
             if not asked.get("allocationMode"):
                 asked["allocationMode"] = "ExactCount"
             if asked["allocationMode"] == "ExactCount" and not asked.get("count"):
@@ -231,11 +233,22 @@ def _validate_request(path: str, request: Any) -> list[Cause]:
     return [*found, required(path, _ONE_OF)]
 
 
+def _validate_derived(path: str, derived: Any) -> list[Cause]:
+    found = validate_fully_qualified(f"{path}.name", text(derived, "name"))
+    return found if text(derived, "expression") else [*found, required(f"{path}.expression")]
+
+
 def _validate_asked(path: str, asked: Any) -> list[Cause]:
     class_name = text(asked, "deviceClassName")
     where = f"{path}.deviceClassName"
     found = invalid_each(where, class_name, dns_subdomain(class_name)) if class_name else [required(where)]
     found += validate_selectors(f"{path}.selectors", items(asked, "selectors"))
+    found += each(
+        f"{path}.derivedAttributes",
+        items(asked, "derivedAttributes"),
+        _validate_derived,
+        most=NAMES_MAX,
+    )
     mode, count = text(asked, "allocationMode"), asked.get("count") or 0
     if mode == "All":
         if count:

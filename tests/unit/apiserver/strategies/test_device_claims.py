@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from tests.unit.apiserver.strategies.full_server import FullServer
 
+from muster.apiserver.server import DEFAULT_GATES
+
 RESOURCE = "/apis/resource.k8s.io/v1/"
 CLASSES, CLAIMS = RESOURCE + "deviceclasses", RESOURCE + "namespaces/default/resourceclaims"
 TEMPLATES = RESOURCE + "namespaces/default/resourceclaimtemplates"
@@ -36,6 +38,22 @@ def test_a_bad_request_is_refused(request_: dict[str, Any], fault: str) -> None:
     found = FullServer().create_faults(CLAIMS, spec={"devices": {"requests": [request_]}})
     assert len(found) == 1
     assert found[0].endswith(fault)
+
+
+def test_derived_attributes_need_their_gate_a_full_name_and_an_expression() -> None:
+    def ask(**derived: str) -> dict[str, Any]:
+        exactly = {"deviceClassName": "gpu", "derivedAttributes": [derived]}
+        return {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
+
+    good = ask(name="derived/numa", expression="1")
+    made = FullServer().create(CLAIMS, "c", spec=good)
+    assert "derivedAttributes" not in made["spec"]["devices"]["requests"][0]["exactly"]
+    server = FullServer(gates=DEFAULT_GATES | {"DRADerivedAttributes"})
+    made = server.create(CLAIMS, "c", spec=good)
+    assert made["spec"]["devices"]["requests"][0]["exactly"]["derivedAttributes"]
+    path = "spec.devices.requests[0].exactly.derivedAttributes[0]"
+    faults = server.create_faults(CLAIMS, spec=ask(name="numa", expression=""))
+    assert [fault.partition(": ")[0] for fault in faults] == [f"{path}.name", f"{path}.expression"]
 
 
 def test_constraints_are_about_requests_of_the_claim() -> None:
