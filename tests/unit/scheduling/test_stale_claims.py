@@ -60,3 +60,14 @@ def test_a_claim_with_which_the_pod_can_be_placed_stays() -> None:
     world = make_world(given_on("full"), cpu=2)
     assert freed(world) == []
     assert [write.allocation for write in world.of(WriteClaim)] == [None]
+
+
+def test_a_claim_that_is_not_in_the_way_stays() -> None:
+    claim = given_on("full")
+    allocation = claim.status.allocation
+    assert allocation is not None
+    everywhere = replace(claim.status, allocation=replace(allocation, node_selector=None))
+    world = make_world(replace(claim, status=everywhere))
+    assert freed(world.forget_effects()) == []
+    world.pod("other", cpu=5, resource_claims=CLAIMS).run()
+    assert freed(world) == []
