@@ -13,6 +13,7 @@ import msgspec
 import pytest
 import typer
 import yaml
+from tests.unit.runtime.test_process import FakeCluster
 
 from muster.api.devices import Allocation
 from muster.api.meta import Condition
@@ -33,6 +34,7 @@ from muster.framework.ports import (
 )
 from muster.runtime.inspection import RIGHTS
 from muster.runtime.process import KINDS
+from muster.scheduling import metrics as core_metrics
 
 ROOT = Path(__file__).parent.parent
 
@@ -218,6 +220,25 @@ def test_the_deployment_has_exactly_the_rights_it_uses() -> None:
 def test_muster_check_asks_for_exactly_those_rights() -> None:
     asked = {(group, resource, verb) for group, resource, verbs, _ in RIGHTS for verb in verbs}
     assert asked == rights_used()
+
+
+def test_the_guide_lists_exactly_those_rights() -> None:
+    text = (ROOT / "docs" / "running-on-a-cluster.md").read_text(encoding="utf-8")
+    told = set()
+    for row in re.findall(r"^\| ([a-z][^|]*) \| ([a-z, ]+) \| [^|]* \|$", text, flags=re.MULTILINE):
+        whats = re.sub(r"\(.*?\)| in `.*`", "", row[0]).split(",")
+        told |= {(what.strip(), verb.strip()) for what in whats for verb in row[1].split(",")}
+    assert told == {(resource, verb) for _, resource, verb in rights_used()} | {("what", "verbs")}
+
+
+def test_the_page_of_metrics_has_every_metric_and_no_other() -> None:
+    text = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `([a-z_]+)` \|.*\|.*\|$", text, flags=re.MULTILINE)
+    process = FakeCluster().process()
+    process._requests.count("GET", 200)
+    shown = {name for (name, _), _ in (*process._counters(), *process._gauges())}
+    counted = {value for name, value in vars(core_metrics).items() if name.isupper() and type(value) is str}
+    assert sorted(told) == sorted(shown | counted)
 
 
 def test_the_deployment_runs_a_command_that_exists() -> None:
