@@ -1,18 +1,24 @@
 """What is remembered of gangs between decided and started, and of those that are given up.
 
 A record exists while something of a gang is not as it should be, or may not be; everything in it can be told
-again from the objects (`transaction.py`), but for how often the gang was released.
+again from the objects (`transaction.py`).  How often a gang was released in a row, and when it may be tried
+again, shows on nothing else: its condition `muster.dev/Whole` says it, and who leads next reads it there.
 """
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from muster.api.times import format_seconds, parse_seconds
 from muster.base.heap import KeyedHeap
 from muster.framework.groups import PodKey
 from muster.scheduling.members import EntityKey
 
 RELEASE, RESTART = "release", "restart"
 RELEASE_BACKOFF_S, RELEASE_BACKOFF_S_MAX = 10.0, 600.0
+DOUBLINGS_MAX = 6  # the next would be more than ten minutes
+
+_RELEASES = re.compile(r"releases in a row: ([0-9]{1,9})(?:, not tried again before ([0-9T:-]+Z))?")
 
 
 class Gang:
@@ -55,15 +61,35 @@ class Gang:
 
     def release(self, now_s: float) -> None:
         """It was released once more: it waits ten seconds, doubling to ten minutes."""
+        self.end_run(now_s)
+        self.releases += 1
+
+    def end_run(self, now_s: float) -> None:
+        """It runs no longer; ten minutes of it make up for earlier releases."""
         if self.started_s is not None and now_s - self.started_s > RELEASE_BACKOFF_S_MAX:
             self.releases = 0
-        self.releases += 1
         self.started_s = None
 
     @property
     def backoff_s(self) -> float:
         """How long it waits after a release."""
-        return min(RELEASE_BACKOFF_S * 2.0 ** (max(self.releases, 1) - 1), RELEASE_BACKOFF_S_MAX)
+        doublings = min(max(self.releases, 1) - 1, DOUBLINGS_MAX)
+        return min(RELEASE_BACKOFF_S * 2.0**doublings, RELEASE_BACKOFF_S_MAX)
+
+    def write_releases(self, *, with_time: bool) -> str:
+        """How often it was released in a row and, if asked, when it may be tried again; "" if never."""
+        if not self.releases:
+            return ""
+        text = f"releases in a row: {self.releases}"
+        return f"{text}, not tried again before {format_seconds(self.not_before_s)}" if with_time else text
+
+    def read_releases(self, text: str) -> float:
+        """Remember what another process wrote; gives when it may be tried again, 0.0 if that is not said."""
+        found = _RELEASES.search(text)
+        if found is None:
+            return 0.0
+        self.releases = int(found[1])
+        return parse_seconds(found[2])
 
 
 class Kept(NamedTuple):

@@ -10,6 +10,7 @@ In comes an entity that something happened to; out go evictions, conditions and 
 `standing.py`, `whole.py`.
 """
 
+import math
 from collections.abc import Iterable
 
 from msgspec.structs import replace
@@ -23,7 +24,7 @@ from muster.framework.status import Status, Verdict
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import POD_SCHEDULED, WHOLE, shorten
 from muster.scheduling.contradictions import find_fault
-from muster.scheduling.gangs import RELEASE, RELEASE_BACKOFF_S, RESTART, Gang
+from muster.scheduling.gangs import RELEASE, RELEASE_BACKOFF_S_MAX, RESTART, Gang
 from muster.scheduling.kept import give_up_rooms
 from muster.scheduling.members import Cast, EntityKey, Member, Stage, group_entity
 from muster.scheduling.metrics import GANGS_RELEASED, MEMBER_LOSSES
@@ -183,15 +184,24 @@ def _restore(books: Books, entity: EntityKey, leaf: Cast, group: Group, now_s: f
     """What is to be remembered of a gang that another scheduler has left, by what it has said on it."""
     gang = books.gangs.make(entity)
     said = books.conditions.of_group(group, WHOLE)
-    reason = said.reason if said is not None else None
-    gang.is_lost = reason == MEMBERS_LOST
-    gang.was_ready = reason == READY
-    if reason == RELEASED and not leaf.is_holding:
-        gang.releases = 1
-        gang.not_before_s = now_s + RELEASE_BACKOFF_S
-    if reason in (RELEASING, RESTARTING) and leaf.is_holding:
-        gang.ending = RELEASE if reason == RELEASING else RESTART
+    if said is None:
+        return gang
+    gang.is_lost = said.reason == MEMBERS_LOST
+    gang.was_ready = said.reason == READY
+    again_s = gang.read_releases(said.message or "")
+    has_run = (
+        said.status == "True" and now_s - parse_seconds(said.last_transition_time) > RELEASE_BACKOFF_S_MAX
+    )
+    if has_run:
+        gang.releases = 0
+    if said.reason in (RELEASING, RESTARTING):
         gang.cause = "it could not be kept whole"
+    if leaf.is_holding:
+        if said.reason in (RELEASING, RESTARTING):
+            gang.ending = RELEASE if said.reason == RELEASING else RESTART
+    elif said.reason in (RELEASING, RELEASED):
+        gang.releases = max(gang.releases, 1)
+        gang.not_before_s = min(again_s or math.inf, now_s + gang.backoff_s)
     return gang
 
 
@@ -224,7 +234,8 @@ def _tend_started(
         gang.started_s = _held_since(leaf, group, now_s)
     effects: list[Effect] = []
     if not counts.held and not counts.succeeded and leaf.stages[Stage.WAITING]:
-        gang.started_s, gang.is_lost, gang.was_ready = None, False, False  # it begins anew
+        gang.end_run(now_s)  # it begins anew
+        gang.is_lost = gang.was_ready = False
         books.gangs.look_at(entity, None)
         return []
     if counts.bound >= counts.needed:

@@ -164,7 +164,9 @@ def _reason(books: Books, leaf: Cast, gang: Gang | None, counts: Counts, said: C
 def _clauses(books: Books, leaf: Cast, gang: Gang | None, reason: str, counts: Counts) -> Iterator[str]:
     """All that is said in this state."""
     yield _numbers(counts)
-    yield _words(books, leaf, gang, reason)
+    if gang is not None:
+        yield gang.write_releases(with_time=reason == standing.RELEASED)
+    yield _words(leaf, gang, reason)
     if reason in _LACKING and counts.created < counts.needed:
         known = (member.pod for member in leaf.of(Stage.BOUND, Stage.ASSUMED, Stage.WAITING))
         yield explain_missing(counts.needed - counts.created, known)
@@ -176,7 +178,7 @@ def _numbers(counts: Counts) -> str:
     return f"{counts.created} created, {counts.bound} bound, {running} of {counts.needed} needed"
 
 
-def _words(books: Books, leaf: Cast, gang: Gang | None, reason: str) -> str:
+def _words(leaf: Cast, gang: Gang | None, reason: str) -> str:
     """What else is to be said in this state."""
     terms = leaf.group.terms if leaf.group is not None else None
     if terms is None:
@@ -187,11 +189,8 @@ def _words(books: Books, leaf: Cast, gang: Gang | None, reason: str) -> str:
         return f"released if not whole by {format_seconds(gang.since_s + terms.bind_timeout_s)}"
     if reason in (standing.RELEASING, standing.RESTARTING) and gang is not None:
         return gang.cause
-    if reason == standing.RELEASED and gang is not None and gang.not_before_s:
-        return (
-            f"released {gang.releases} times in a row, last because {gang.cause}; "
-            f"not tried again before {format_seconds(gang.not_before_s)}"
-        )
+    if reason == standing.RELEASED and gang is not None and gang.cause:
+        return f"the last because {gang.cause}"
     if reason == standing.MEMBERS_LOST:
         return f"muster.dev/on-member-loss is {terms.on_member_loss}"
     return ""

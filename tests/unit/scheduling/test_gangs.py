@@ -13,6 +13,18 @@ def test_the_backoff_after_a_release_doubles_up_to_ten_minutes() -> None:
         gang.release(now_s)
         waits.append(gang.backoff_s)
     assert waits == [10, 20, 40, 80, 160, 320, 600, 600]
+    gang.releases = 5000
+    assert gang.backoff_s == 600
+
+
+def test_releases_are_written_so_that_they_can_be_read() -> None:
+    gang, next_one = Gang(), Gang()
+    assert gang.write_releases(with_time=True) == ""
+    gang.releases, gang.not_before_s = 7, 1_800_000_060.0
+    text = f"3 created; {gang.write_releases(with_time=True)}; the last because of that"
+    assert (next_one.read_releases(text), next_one.releases) == (1_800_000_060.0, 7)
+    assert (next_one.read_releases(gang.write_releases(with_time=False)), next_one.releases) == (0.0, 7)
+    assert (Gang().read_releases("3 created"), Gang().read_releases("releases in a row: x")) == (0.0, 0.0)
 
 
 def test_ten_minutes_of_running_make_up_for_earlier_releases() -> None:
