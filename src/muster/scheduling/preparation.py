@@ -9,6 +9,8 @@ members whose bindings may be asked for.  Next: `binding.py`.
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from muster.api.core import Pod
 from muster.api.devices import ResourceClaim
 from muster.base.errors import PluginError
@@ -40,6 +42,7 @@ from muster.scheduling.unready_devices import free_unready, stamped
 
 UNPREPARED = "Unprepared"
 CLAIM_GATE = "DynamicResources"  # who holds back pods without their claims
+CONFLICT = 409
 
 
 def needs_preparation(
@@ -128,15 +131,22 @@ def see_devices(books: Books, event: DevicesSeen | DevicesGone, now_s: float) ->
 
 
 def fail_preparation(books: Books, event: PrepareFailed) -> None:
-    """The API refused a write: the choice does not hold.  What became of unknown ones the watch shows."""
+    """The API refused a write: the choice does not hold.  What became of unknown ones the watch shows.
+
+    A claim that only gets more users, and has changed, is written again as soon as it is seen changed.
+    """
     if event.code == 0:
         return
-    _unchoose(books, event.effect)
-    member = books.members.find(event.effect.key)
+    effect = event.effect
+    _unchoose(books, effect)
+    member = books.members.find(effect.key)
     preparation = books.preparations.find(member.pod.metadata.uid) if member is not None else None
-    if preparation is not None and event.effect in preparation.writes:
-        text = f'claim "{event.effect.claim.name}" could not be written: {event.message or event.code}'
-        preparation.status = Status.unschedulable(text)
+    if preparation is not None and effect in preparation.writes:
+        if event.code == CONFLICT and isinstance(effect, WriteClaim) and effect.allocation is None:
+            preparation.stale.append(effect)
+        else:
+            text = f'claim "{effect.claim.name}" could not be written: {event.message or event.code}'
+            preparation.status = Status.unschedulable(text)
     books.preparations.touch_all()
 
 
@@ -168,6 +178,7 @@ def tend_preparations(books: Books, now_s: float) -> Tended:
     while books.preparations.touched:
         root = next(iter(books.preparations.touched))
         del books.preparations.touched[root]
+        tended.effects.extend(_reserve_again(books, root))
         lost = _judge(books, root)
         if lost is not None:
             tended.effects.extend(_give_back(books, root, lost, now_s))
@@ -192,6 +203,28 @@ def describe(books: Books, root: EntityKey) -> str:
     shown = "; ".join(list(seen)[:3]) + ("; …" if len(seen) > 3 else "")
     is_are = f"{len(preparations) - len(waiting)} of {len(preparations)} members are ready to be bound"
     return f"{is_are}, the others wait for: {shown}"
+
+
+def _reserve_again(books: Books, root: EntityKey) -> list[Effect]:
+    """Add the users that were refused to claims that had changed, where the change has been seen."""
+    effects: list[Effect] = []
+    known = books.state.devices.freeze().claims
+    for preparation in books.preparations.of(root):
+        for write in list(preparation.stale):
+            claim = known.get(write.claim)
+            if claim is None or claim.metadata.resource_version == write.version:
+                continue  # not seen yet, or gone: then it is not waited for either
+            preparation.stale.remove(write)
+            if claim.metadata.uid != write.claim_uid:
+                preparation.status = Status.unschedulable(f'claim "{write.claim.name}" was made anew')
+                continue
+            users = list(claim.status.reserved_for or ())
+            users += [user for user in write.reserved_for if is_waiting(books, write.claim, user)]
+            users = list({user.uid: user for user in users}.values())
+            again = replace(write, version=claim.metadata.resource_version, reserved_for=tuple(users))
+            preparation.writes = tuple(again if each is write else each for each in preparation.writes)
+            effects.append(again)
+    return effects
 
 
 def _judge(books: Books, root: EntityKey) -> Preparation | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from muster.base.heap import KeyedHeap
 from muster.framework.groups import PodKey
-from muster.framework.ports import Prepare
+from muster.framework.ports import Prepare, WriteClaim
 from muster.framework.status import Status
 from muster.scheduling.members import EntityKey
 
@@ -18,10 +18,22 @@ class Preparation:
     """One member that is placed and not bound yet.
 
     `writes`: what it needs to have written; `status`: whether it is ready, or what it waits for;
-    `is_nominated`: its pod says which node it waits for.
+    `is_nominated`: its pod says which node it waits for; `stale`: those of its writes that were refused for
+    being of an older state.
     """
 
-    __slots__ = ("attempt", "is_nominated", "key", "node_name", "root", "since_s", "status", "uid", "writes")
+    __slots__ = (
+        "attempt",
+        "is_nominated",
+        "key",
+        "node_name",
+        "root",
+        "since_s",
+        "stale",
+        "status",
+        "uid",
+        "writes",
+    )
 
     def __init__(
         self,
@@ -41,6 +53,7 @@ class Preparation:
         self.attempt = attempt
         self.since_s = since_s
         self.writes = writes or ()
+        self.stale: list[WriteClaim] = []
         self.is_nominated = writes is not None
         self.status = Status.success() if writes is None else Status.wait("its volumes")
 

@@ -2,20 +2,27 @@
 
 import pytest
 from msgspec.structs import replace
+from tests.unit.cluster.device_objects import given, make_device, make_slice
+from tests.unit.cluster.device_objects import make_claim as make_device_claim
+from tests.unit.cluster.device_objects import make_class as make_class_of_devices
 from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
 from tests.unit.scheduling.world import World, key_of
 
 from muster.api.core import PodClaim
+from muster.api.devices import ResourceClaim
 from muster.api.storage import ClaimStatus, PersistentVolumeClaim, StorageObject
 from muster.framework.ports import (
     BindPod,
+    DevicesSeen,
     PatchPodStatus,
     Prepare,
     PrepareFailed,
     PromiseVolume,
+    RecordEvent,
     SelectNode,
     StorageGone,
     StorageSeen,
+    WriteClaim,
 )
 from muster.scheduling.conditions import WAITING
 from muster.scheduling.preparations import UNPREPARED_S_MAX
@@ -266,3 +273,60 @@ def test_a_gang_that_waits_for_a_claim_for_devices_holds_up_nobody() -> None:
     assert 'resourceclaim "k", which does not exist' in (waiting.message or "")
     world.group("h", 2).members("h", 0, 1).run()
     assert world.bound == {"h-0", "h-1"}
+
+
+def claiming_world() -> World:
+    """A gang of two that uses a claim with a device on n1; it has another user."""
+    world = World().node("n1", cpu=2)
+    for found in (make_class_of_devices(), make_slice("n1", make_device("gpu-0")), device_claim("5", "old")):
+        world.tell(DevicesSeen(found))
+    world.group("g", 2)
+    for name in ("g-0", "g-1"):
+        world.pod(name, group="g", uid=f"uid-{name}", resource_claims=[PodClaim("c", "c")])
+    return world.run()
+
+
+def device_claim(version: str, *users: str, uid: str = "uid-c") -> ResourceClaim:
+    claim = make_device_claim("c", allocation=given("gpu-0"), users=users, version=version)
+    return replace(claim, metadata=replace(claim.metadata, uid=uid))
+
+
+def users_of(write: WriteClaim) -> list[str]:
+    return [user.name for user in write.reserved_for]
+
+
+def test_a_claim_that_has_changed_is_reserved_again_and_the_gang_stays_where_it_is() -> None:
+    world = claiming_world()
+    (write,) = world.of(WriteClaim)
+    assert (write.version, users_of(write)) == ("5", ["old", "g-0", "g-1"])
+    world.forget_effects().tell(PrepareFailed(write, 409, "the object has been modified")).run()
+    assert world.of(WriteClaim) == []
+    world.tell(DevicesSeen(device_claim("6", "other"))).run()
+    (again,) = world.of(WriteClaim)
+    assert (again.version, users_of(again)) == ("6", ["other", "g-0", "g-1"])
+    world.tell(DevicesSeen(device_claim("7", "other", "g-0", "g-1"))).run()
+    assert world.bound == {"g-0", "g-1"}
+    assert world.of(RecordEvent) == [each for each in world.of(RecordEvent) if each.reason == "Scheduled"]
+
+
+def test_a_change_that_was_seen_before_the_refusal_is_not_waited_for() -> None:
+    world = claiming_world()
+    (write,) = world.of(WriteClaim)
+    world.forget_effects().tell(DevicesSeen(device_claim("6"))).tell(
+        PrepareFailed(write, 409, "modified")
+    ).run()
+    assert [(each.version, users_of(each)) for each in world.of(WriteClaim)] == [("6", ["g-0", "g-1"])]
+
+
+def test_a_claim_made_anew_under_a_reservation_gives_the_room_back() -> None:
+    world = claiming_world()
+    (write,) = world.of(WriteClaim)
+    world.tell(DevicesSeen(device_claim("6", uid="another"))).tell(PrepareFailed(write, 409, "uid")).run()
+    assert "was made anew" in (world.condition("g").message or "")  # type: ignore[union-attr]
+
+
+def test_a_reservation_refused_for_another_reason_gives_the_room_back() -> None:
+    world = claiming_world()
+    (write,) = world.of(WriteClaim)
+    world.tell(PrepareFailed(write, 422, "too many users")).run()
+    assert "too many users" in (world.condition("g").message or "")  # type: ignore[union-attr]
