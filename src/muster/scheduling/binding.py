@@ -126,8 +126,10 @@ def fail_binding(books: Books, event: BindFailed, now_s: float) -> list[Effect]:
         return []
     cause = cause_of(event)
     books.metrics.count(BIND_FAILURES, cause=cause)
-    if cause in (UNKNOWN, STALE):
-        binding.is_stale = cause == STALE
+    if cause == STALE:
+        return _await_change(books, binding, now_s)
+    if cause == UNKNOWN:
+        binding.is_stale = False
         books.inflight.lose_answer(binding, now_s)
         return []
     gone = event.code == 404 and event.reason == "NotFound"
@@ -160,10 +162,33 @@ def see_changed(books: Books, binding: Binding, seen: Seen, now_s: float) -> lis
     Where the API has refused the binding for that, it is asked for again; where the change may mean another
     node, it is decided on anew.
     """
-    if not binding.is_stale or seen.member.pod.metadata.resource_version == binding.version:
+    pod = seen.member.pod
+    if pod.metadata.resource_version == binding.version:
         return []
-    if seen.asks_anew or seen.member.pod.is_terminating:
+    if seen.asks_anew or pod.is_terminating:
+        binding.asks_anew = True
+    return _go_on_changed(books, binding, now_s) if binding.is_stale else []
+
+
+def _await_change(books: Books, binding: Binding, now_s: float) -> list[Effect]:
+    """The API knows a later version: often one that we wrote ourselves, and have seen before this answer."""
+    pod = books.state.pod(binding.key)
+    if (
+        pod is not None
+        and pod.metadata.uid == binding.uid
+        and pod.metadata.resource_version != binding.version
+    ):
+        return _go_on_changed(books, binding, now_s)
+    binding.is_stale = True
+    books.inflight.lose_answer(binding, now_s)
+    return []
+
+
+def _go_on_changed(books: Books, binding: Binding, now_s: float) -> list[Effect]:
+    """Ask for the binding of the pod as it is now, or decide anew."""
+    if binding.asks_anew:
         return _undo(books, binding, "", now_s)
+    binding.is_stale = True
     books.inflight.ask_anew(binding, now_s)
     return []
 
@@ -182,7 +207,7 @@ def tend_bindings(books: Books, now_s: float) -> list[Effect]:
         else:
             binding.is_stale = False
             pod = books.state.pod(binding.key)
-            if pod is not None and pod.metadata.uid == binding.uid:
+            if pod is not None and pod.metadata.uid == binding.uid and not binding.asks_anew:
                 binding.version = pod.metadata.resource_version
             effects.append(_ask(binding))
     for binding in given_up:

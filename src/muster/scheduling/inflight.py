@@ -22,11 +22,12 @@ class Binding:
     `devices` are the GPUs it says; `version` is the pod's as it was when the binding was last asked for;
     `attempt` is the attempt of its entity that decided it; `asked` counts how often it was asked for;
     `unknown`: the last time no answer came that says anything; `is_stale`: for the API knows a later version,
-    which has not been seen yet.
+    which has not been seen yet; `asks_anew`: the pod asks for something else than when it was decided on.
     """
 
     __slots__ = (
         "asked",
+        "asks_anew",
         "attempt",
         "devices",
         "group",
@@ -65,6 +66,7 @@ class Binding:
         self.unknown = False
         self.version = version
         self.is_stale = False
+        self.asks_anew = False
 
 
 class InFlight:

@@ -1,5 +1,7 @@
 """From a decision to bound pods, told as stories."""
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 from tests.unit.scheduling.world import World, key_of
@@ -353,3 +355,50 @@ def test_a_node_that_has_shrunk_meanwhile_is_not_asked_again() -> None:
 def test_a_version_that_is_never_seen_does_not_hold_a_gang_up_for_ever() -> None:
     world = stale().run(5)
     assert len([bind for bind in world.of(BindPod) if bind.key.name == "g-1"]) > 1
+
+
+def seen_before_refused(**fields: Any) -> World:
+    """g-1 is seen changed while its binding is on the wire; only then the API refuses that for the change."""
+    world = World().node("n1", cpu=4).group("g", 2).members("g", 0, version="3").members("g", 1, version="3")
+    world.mute = True
+    world.run()
+    answer(world, "g-0")
+    bind = bind_of(world, "g-1")
+    world.change(
+        "g-1",
+        lambda pod: replace(
+            pod,
+            metadata=replace(pod.metadata, resource_version="4"),
+            spec=replace(pod.spec, **fields),
+        ),
+    )
+    return world.tell(BindFailed(bind.key, bind.uid, bind.node_name, 409, "Conflict", CHANGED))
+
+
+def test_a_change_that_was_seen_before_the_refusal_costs_no_wait() -> None:
+    world = seen_before_refused().run(0)
+    assert [bind.version for bind in world.of(BindPod) if bind.key.name == "g-1"] == ["3", "4"]
+
+
+def test_a_change_that_was_seen_before_the_refusal_and_asks_for_another_node_is_decided_on_anew() -> None:
+    world = seen_before_refused(node_selector={"disk": "ssd"}).run(5)
+    assert [bind.version for bind in world.of(BindPod) if bind.key.name == "g-1"] == ["3"]
+    world.node("n2", cpu=4, labels={"disk": "ssd"}).run(5)
+    assert bind_of(world, "g-1").node_name == "n2"
+
+
+def test_a_lost_answer_is_asked_for_with_the_version_that_was_decided_on_if_the_pod_asks_anew() -> None:
+    world = World().node("n1", cpu=4).pod("p", version="3")
+    world.mute = True
+    world.run()
+    bind = bind_of(world, "p")
+    world.tell(BindFailed(bind.key, bind.uid, bind.node_name, 0, "", "time-out"))
+    world.change(
+        "p",
+        lambda pod: replace(
+            pod,
+            metadata=replace(pod.metadata, resource_version="4"),
+            spec=replace(pod.spec, node_selector={"disk": "ssd"}),
+        ),
+    ).run(2)
+    assert [bind.version for bind in world.of(BindPod)] == ["3", "3"]
