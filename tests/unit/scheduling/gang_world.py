@@ -6,9 +6,11 @@ from tests.unit.scheduling.world import World, key_of
 from muster.api.core import Pod
 from muster.api.meta import Condition, OwnerReference
 from muster.api.times import format_seconds
+from muster.framework.groups import Terms
 from muster.framework.ports import EvictPod
 from muster.testing.builders import make_pod
 
+REFUSED = (403, "denied request: not today")
 OWNER = OwnerReference(kind="Job", name="j", uid="uid-j", controller=True)
 
 
@@ -31,6 +33,13 @@ def refill(world: World, group: str, count: int) -> World:
         if known is None:
             owned(world, group, index)
     return world
+
+
+def half_bound(**terms: object) -> World:
+    """Two of three members are bound, the third is refused for ever."""
+    world = World().node("n1", cpu=4).group("g", 3, terms=Terms(**terms))  # type: ignore[arg-type]
+    world.refused = {"g-2": REFUSED}
+    return owned(world, "g", 0, 1, 2).run(1)
 
 
 def start(world: World, *names: str, is_ready: bool = False) -> World:

@@ -2,20 +2,20 @@
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.scheduling.gang_world import owned, refill, released, start, whole, words
+from tests.unit.scheduling.gang_world import (
+    REFUSED,
+    half_bound,
+    owned,
+    refill,
+    released,
+    start,
+    whole,
+    words,
+)
 from tests.unit.scheduling.world import World, key_of
 
 from muster.framework.groups import Terms
 from muster.framework.ports import BindPod, EvictPod, PatchGroupStatus
-
-REFUSED = (403, "denied request: not today")
-
-
-def half_bound(**terms: object) -> World:
-    """Two of three members are bound, the third is refused for ever."""
-    world = World().node("n1", cpu=4).group("g", 3, terms=Terms(**terms))  # type: ignore[arg-type]
-    world.refused = {"g-2": REFUSED}
-    return owned(world, "g", 0, 1, 2).run(1)
 
 
 def started(count: int = 3, **terms: object) -> World:
@@ -366,73 +366,6 @@ def test_a_new_scheduler_does_not_try_at_once_what_was_just_released() -> None:
     world.restart().run(8)
     assert world.bound == set()
     assert world.run(2).bound == {"g-0", "g-1", "g-2"}
-
-
-def released_again_and_again(count: int) -> World:
-    """A gang that was released so often in a row, and whose pods are made anew at once."""
-    world = half_bound(bind_timeout_s=10.0)
-    for _ in range(count):
-        while released(world) == []:
-            world.run(1)
-        refill(world.forget_effects(), "g", 3)
-    return world
-
-
-def test_a_new_scheduler_waits_as_long_as_the_old_one_would_have() -> None:
-    world = released_again_and_again(4).run(20)
-    world.refused = {}
-    world.restart().run(58)
-    assert world.bound == set()
-    assert world.run(3).bound == {"g-0", "g-1", "g-2"}
-
-
-def test_a_new_scheduler_doubles_on_where_the_old_one_stopped() -> None:
-    world = released_again_and_again(2)
-    while "g-0" not in world.bound:
-        world.run(1)
-    world.restart()
-    while released(world) == []:
-        world.run(1)
-    assert "releases in a row: 3" in words(refill(world, "g", 3).run(5))
-
-
-def test_a_gang_whose_members_go_while_nobody_leads_waits_like_any_released_one() -> None:
-    world = half_bound()
-    world.grace_s = 1000.0
-    world.run(300)
-    world.scheduler.handle = lambda event, now_s: []  # type: ignore[method-assign]
-    world.delete("g-0", "g-1")
-    world.refused = {}
-    refill(world, "g", 3).restart().run(9)
-    assert (world.bound, whole(world)) == (set(), ("False", "Released"))
-    assert world.run(2).bound == {"g-0", "g-1", "g-2"}
-
-
-def test_what_a_gang_may_be_held_for_is_bounded_whatever_its_condition_says() -> None:
-    world = refill(half_bound(bind_timeout_s=10.0).run(10), "g", 3).run(1)
-    world.refused = {}
-    (condition,) = (c for c in world.groups[key_of("g")].conditions if c.type == "muster.dev/Whole")
-    text = "releases in a row: 999999999, not tried again before 9999-01-01T00:00:00Z"
-    kept = [c for c in world.groups[key_of("g")].conditions if c is not condition]
-    world.scheduler.handle = lambda event, now_s: []  # type: ignore[method-assign]
-    world.change_group("g", conditions=(*kept, replace(condition, message=text))).restart().run(599)
-    assert world.bound == set()
-    assert world.run(2).bound == {"g-0", "g-1", "g-2"}
-
-
-@pytest.mark.parametrize("restarts", [False, True], ids=["same-scheduler", "new-scheduler"])
-def test_ten_minutes_of_running_forgive_earlier_releases_of_a_gang_that_dies_at_once(
-    *, restarts: bool
-) -> None:
-    world = released_again_and_again(3)
-    world.refused = {}
-    world.run(1000)
-    if restarts:
-        world.restart().run(1)
-    world.refused = {"g-2": REFUSED}
-    world.delete("g-0", "g-1", "g-2")
-    refill(world, "g", 3).run(60)
-    assert "releases in a row: 1," in words(world)
 
 
 def test_a_new_scheduler_goes_on_with_a_restart() -> None:
