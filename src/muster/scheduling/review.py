@@ -28,7 +28,9 @@ def review_touched(books: Books, now_s: float, *, restored: bool = False) -> lis
     times.
     """
     touched = _roots(books, now_s)
-    order = sorted(touched, key=lambda entity: _completed(books.members.cast(entity), by_time=restored))
+    order = list(touched)
+    if len(order) > 1:  # of a gang of thousands this is a sort, at every pod that was bound
+        order.sort(key=lambda entity: _completed(books.members.cast(entity), by_time=restored))
     effects: list[Effect] = []
     for entity in order:
         queued_s = None

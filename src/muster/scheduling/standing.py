@@ -46,12 +46,18 @@ def count(books: Books, leaf: Cast) -> Counts:
     succeeded = leaf.accepted_count - len(bound)
     decided = leaf.stages[Stage.ASSUMED].values()  # volumes may have to come before the binding
     assumed = sum(books.inflight.find(member.pod.metadata.uid) is not None for member in decided)
+    void = running = ready = 0
+    for member in bound:  # one pass: a gang of thousands is counted whenever some of it was bound
+        status = member.pod.status
+        void += is_void(books, member)
+        running += status.phase == "Running"
+        ready += bool(status.conditions) and _is_ready(member)
     return Counts(
         created=len(leaf.stages[Stage.WAITING]) + len(decided) + len(bound) + succeeded,
         assumed=assumed,
-        bound=sum(not is_void(books, member) for member in bound) + succeeded,
-        running=sum(member.pod.status.phase == "Running" for member in bound),
-        ready=sum(_is_ready(member) for member in bound) + succeeded,
+        bound=len(bound) - void + succeeded,
+        running=running,
+        ready=ready + succeeded,
         succeeded=succeeded,
         held=assumed + len(bound),
         needed=leaf.group.needed if leaf.group is not None else 1,
@@ -82,7 +88,8 @@ def has_started(books: Books, cast: Cast) -> bool:
     gang = books.gangs.find(group_entity(group.key))
     if gang is not None and gang.started_s is not None:
         return True
-    return says_started(books, group) or count(books, cast).bound >= group.needed
+    is_enough = cast.accepted_count >= group.needed  # void ones among them
+    return says_started(books, group) or (is_enough and count(books, cast).bound >= group.needed)
 
 
 def says_started(books: Books, group: Group) -> bool:
