@@ -22,6 +22,7 @@ STORM_FAILED_ONCE: dict[int, str] = {
     26: "room of a victim as important as the preemptor was thought to be counted on",
     39: "a replica that was listing anew was thought to be informed",
     55: "a process that had seen what a restored backup takes back placed pods on it",
+    29: "a gang looked not started to a leader that was told of its members before their group",
 }
 
 

@@ -137,10 +137,13 @@ class SoundEvictions:
                     self._complaints.append(f"{who} evicts group {unit} in part: {left[0]} stays")
 
     def _is_under_way(self, group: Group) -> bool:
-        """Whether it is a gang of which fewer than its minimum were ever bound, by all that was told."""
+        """Whether it is a gang of which fewer than its minimum were ever bound, by all that was told.
+
+        The least minimum it ever had: a gang that has started stays so when somebody raises it.
+        """
         is_said = any(each.type == INITIALLY_SCHEDULED and each.status == "True" for each in group.conditions)
         bound = self._told.ever_bound.get(group.uid, set())
-        return group.is_gang and not is_said and len(bound) < group.needed
+        return group.is_gang and not is_said and len(bound) < self._told.least_needed[group.uid]
 
     def _fit(self, seats: list[tuple[Pod, str]], back: list[Pod]) -> bool:
         """Whether the seats hold when all that are leaving or asked to leave are gone, but for these."""

@@ -48,9 +48,7 @@ class Told:
         self.unanswered: set[PodKey] = set()  # of these: nobody knows what became of them
         self.accepted: set[str] = set()  # uids of pods whose binding has been answered with success
         self.least_needed: dict[str, int] = {}  # uid of a group → the least minimum it was ever told to have
-        self.ever_bound: dict[
-            str, set[str]
-        ] = {}  # uid of a group → uids of members whose binding was accepted
+        self.ever_bound: dict[str, set[str]] = {}  # uid of a group → uids of members that were ever bound
         self.judges: list[Judge] = []
 
     def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
@@ -98,9 +96,7 @@ class Told:
             case NodeGone(name):
                 self.nodes.pop(name, None)
             case GroupSeen(group):
-                self.groups[group.key] = group
-                least = self.least_needed.get(group.uid, group.needed)
-                self.least_needed[group.uid] = min(least, group.needed)
+                self._learn_group(group)
             case GroupGone(key):
                 self.groups.pop(key, None)
             case PodSeen(pod, group_key):
@@ -124,6 +120,14 @@ class Told:
         elif cause != STALE:  # these are asked again
             self.unanswered.discard(event.key)
             del self.on_the_wire[event.key]
+
+    def _learn_group(self, group: Group) -> None:
+        self.groups[group.key] = group
+        least = self.least_needed.get(group.uid, group.needed)
+        self.least_needed[group.uid] = min(least, group.needed)
+        for key, pod in self.pods.items():
+            if self.group_of[key] == group.key and pod.spec.node_name:  # told before its group
+                self._note_bound(key, pod.metadata.uid)
 
     def _learn_pod(self, pod: Pod, group_key: GroupKey | None) -> None:
         key = PodKey(pod.metadata.namespace, pod.metadata.name)

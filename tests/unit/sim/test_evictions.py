@@ -147,3 +147,12 @@ def test_a_gang_that_has_not_started_goes_whole(min_count: int, is_released: boo
     released = replace(evict("low2"), preemptor_kind="", preemptor=ObjectKey("", ""))
     said = scene.tell(TimeReached(), seat, evict("low"), *((released,) if is_released else ()))
     assert any("in part" in each for each in said) is is_found
+
+
+def test_a_gang_that_has_started_may_go_in_part_whatever_its_minimum_is_now() -> None:
+    scene = Scene()
+    for name in ("low", "low2"):
+        scene.see(make_pod(name, cpu=1, node="n1", priority=1), "v")
+    scene.tell(GroupSeen(make_group("v", 2, priority=1)))
+    scene.tell(GroupSeen(make_group("v", 3, priority=1)))
+    assert scene.decide("low") == []

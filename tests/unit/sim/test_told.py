@@ -145,3 +145,13 @@ def test_the_room_of_a_binding_without_an_answer_stays_taken(is_there: bool, fou
     told.observe(NodeSeen(make_node("n1", cpu=1)), (), 3.5)
     told.observe(TimeReached(), (bind("b"),), 4.0)
     assert bool(list(checker.check(4.0))) is found
+
+
+@pytest.mark.parametrize("is_group_first", [True, False])
+def test_members_told_before_their_group_count_as_ever_bound(is_group_first: bool) -> None:
+    told = Told()
+    group = GroupSeen(Group(GANG, "uid-g", min_count=2))
+    pods = (seen_pod("a", node="n1"), seen_pod("b", node="n1"), seen_pod("c"))
+    for event in (group, *pods) if is_group_first else (*pods, group):
+        told.observe(event, (), 0.0)
+    assert told.ever_bound == {"uid-g": {"uid-a", "uid-b"}}
