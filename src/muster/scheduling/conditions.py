@@ -94,19 +94,22 @@ class Conditions:
         types = dict.fromkeys((*(condition.type for condition in group.conditions), *written))
         return tuple(type_ for type_ in types if type_ not in gone)
 
-    def see_group(self, group: Group, now_s: float) -> None:
-        """The object has been seen: what it shows is no news any more."""
+    def see_group(self, group: Group, now_s: float) -> bool:
+        """The object has been seen: what it shows is no news any more.  Gives whether a write has arrived."""
         uid, written = self._groups.get(group.key, ("", {}))
         if uid != group.uid:
             self._groups.pop(group.key, None)
-            return
+            return False
+        has_arrived = False
         for type_, write in list(written.items()):
             shown = group.find_condition(type_)
             arrived = shown is None if write.condition is None else _says_the_same(shown, write.condition)
+            has_arrived |= arrived
             if arrived or now_s - write.at_s > UNSEEN_S_MAX:
                 del written[type_]
         if not written:
             self._groups.pop(group.key, None)
+        return has_arrived
 
     def lose_group(self, key: GroupKey) -> None:
         """The object is gone, and what was written with it."""

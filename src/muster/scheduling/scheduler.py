@@ -274,7 +274,8 @@ class Scheduler:
         was_scheduled = known is not None and books.conditions.has_been_scheduled(known)
         books.members.see_group(group)
         if not group.is_composite:
-            books.conditions.see_group(group, now_s)
+            if books.conditions.see_group(group, now_s):
+                books.speech.hear_arrived(books.members.root_of(entity))
             books.state.devices.see_group(group.key, group.uid, group.claims)
         if known is None or known.uid != group.uid:
             books.queue.forget(entity, now_s)

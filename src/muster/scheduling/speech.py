@@ -11,7 +11,7 @@ from muster.base.heap import KeyedHeap
 from muster.scheduling.members import EntityKey
 
 QUIET_S = 5.0
-RETRY_S_MAX = 300.0
+RETRY_S_MAX = 60.0  # after an outage, however long, a group says within a minute what is
 # Of 1,000 gangs whose groups came after their pods, 3,000 members were told so in the seconds in which all of
 # them could have been bound, and 800 bindings came too late for the version they named.
 WRITES_PER_S = 50.0
@@ -23,7 +23,7 @@ class Speech:
 
     def __init__(self) -> None:
         self._due: KeyedHeap[EntityKey] = KeyedHeap()
-        self._failed_writes: dict[EntityKey, int] = {}
+        self._failures: dict[EntityKey, int] = {}
         self._free_s = 0.0  # from then on there may be more writes
 
     def arm(self, entity: EntityKey, now_s: float) -> None:
@@ -32,15 +32,22 @@ class Speech:
             self._due.put(entity, (now_s + QUIET_S,))
 
     def retry(self, entity: EntityKey, now_s: float) -> None:
-        """A write failed: ask again later, longer every time."""
-        failures = self._failed_writes[entity] = self._failed_writes.get(entity, 0) + 1
+        """A write failed: ask again later, longer every time.
+
+        Those that fail before the entity is asked again are one failure: they were on the way together.
+        """
         if entity not in self._due:
-            self._due.put(entity, (now_s + min(QUIET_S * 2.0 ** (failures - 1), RETRY_S_MAX),))
+            failures = self._failures[entity] = self._failures.get(entity, 0) + 1
+            self._due.put(entity, (now_s + min(QUIET_S * 2.0 ** min(failures - 1, 30), RETRY_S_MAX),))
+
+    def hear_arrived(self, entity: EntityKey) -> None:
+        """A write has landed: the next that fails is the first again."""
+        self._failures.pop(entity, None)
 
     def forget(self, entity: EntityKey) -> None:
         """The entity is gone."""
         self._due.remove(entity)
-        self._failed_writes.pop(entity, None)
+        self._failures.pop(entity, None)
 
     def next_due_s(self) -> float | None:
         """When the next one must be asked."""

@@ -34,6 +34,25 @@ def test_after_failed_writes_it_is_asked_ever_later() -> None:
     assert waits[-1] == RETRY_S_MAX
 
 
+def test_writes_that_fail_together_are_one_failure() -> None:
+    speech = Speech()
+    for now_s in (0.0, 1.0, 2.0, 3.0):
+        speech.retry(G, now_s)
+    assert list(speech.tick(QUIET_S)) == [G]
+    speech.retry(G, QUIET_S)
+    assert speech.next_due_s() == QUIET_S + 2 * QUIET_S
+
+
+def test_a_failure_after_a_success_is_the_first_again() -> None:
+    speech = Speech()
+    for now_s in (0.0, 100.0, 200.0):
+        speech.retry(G, now_s)
+        assert list(speech.tick(now_s + RETRY_S_MAX)) == [G]
+    speech.hear_arrived(G)
+    speech.retry(G, 300.0)
+    assert speech.next_due_s() == 300.0 + QUIET_S
+
+
 def test_one_that_is_gone_is_not_asked() -> None:
     speech = Speech()
     speech.arm(G, 0.0)

@@ -137,6 +137,30 @@ def test_a_group_that_was_scheduled_once_never_waits_again() -> None:
     assert world.pod_condition("g-2").reason == "Unschedulable"  # type: ignore[union-attr]
 
 
+def test_however_long_writes_are_refused_a_minute_later_it_is_said() -> None:
+    world = World().node("n1").group("g", 2).members("g", 0, 1)
+    world.deny_status = True
+    world.run(1000)
+    assert world.condition("g") is None
+    world.deny_status = False
+    world.run(60)
+    assert world.condition("g").status == "True"  # type: ignore[union-attr]
+
+
+def test_a_write_that_lands_shortens_the_wait_after_the_next_refusal() -> None:
+    world = World().node("n1").group("g", 3).members("g", 0)
+    world.deny_status = True
+    world.run(200)
+    world.deny_status = False
+    world.run(60)
+    assert waiting(world).message == "waits for members: 1 of 3 exist"  # type: ignore[union-attr]
+    world.deny_status = True
+    world.members("g", 1).run(6)
+    world.deny_status = False
+    world.run(5)
+    assert waiting(world).message == "waits for members: 2 of 3 exist"  # type: ignore[union-attr]
+
+
 def test_a_refused_write_of_true_is_tried_again_later() -> None:
     world = World().node("n1").group("g", 2).members("g", 0, 1)
     world.deny_status = True
@@ -152,7 +176,7 @@ def test_writes_refused_for_ever_are_tried_ever_more_seldom() -> None:
     world = World().node("n1").group("g", 2).members("g", 0, 1)
     world.deny_status = True
     world.run(3600)
-    assert len(world.of(PatchGroupStatus)) < 20
+    assert len(world.of(PatchGroupStatus)) < 70  # once a minute at last
 
 
 def test_a_false_condition_taken_away_by_hand_comes_back() -> None:
