@@ -1,7 +1,8 @@
 """A heap whose items have keys: an item can be replaced or removed by key.
 
 Orders the scheduler's active queue and its timers.  Stale entries stay in the list and are skipped when they
-surface, so every operation costs O(log n) amortised.
+surface, so every operation costs O(log n) amortised.  Those that never surface, for an old key stands before
+them, are cleared away when they are the most: the list is never longer than `STALE_MIN` and twice the keys.
 """
 
 import heapq
@@ -10,6 +11,7 @@ from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
 Rank = tuple[float, ...]
+STALE_MIN = 64  # fewer are not worth clearing away
 
 
 class KeyedHeap(Generic[Key]):
@@ -30,6 +32,11 @@ class KeyedHeap(Generic[Key]):
         """Keys in the order in which they would come out."""
         return (key for _, _, key in sorted(self._entry_of.values(), key=lambda entry: entry[:2]))
 
+    @property
+    def entry_count(self) -> int:
+        """Entries that take memory, stale ones too."""
+        return len(self._heap)
+
     def put(self, key: Key, rank: Rank) -> None:
         """Insert the key, or give it a new rank; the same rank again leaves its turn as it is."""
         known = self._entry_of.get(key)
@@ -39,6 +46,9 @@ class KeyedHeap(Generic[Key]):
         self._inserted += 1
         self._entry_of[key] = entry
         heapq.heappush(self._heap, entry)
+        if len(self._heap) > STALE_MIN + 2 * len(self._entry_of):
+            self._heap = list(self._entry_of.values())
+            heapq.heapify(self._heap)
 
     def remove(self, key: Key) -> bool:
         """Take the key out; False when it was not there."""

@@ -26,6 +26,7 @@ from muster.cluster.topology import NodeLabels, NodeTaints
 from muster.cluster.volumes import NO_VOLUMES, Volumes
 
 Value = TypeVar("Value")
+ASKED_MAX = 20_000  # pods whose requests one snapshot remembers; more are reckoned anew
 
 
 class NodeColumns(NamedTuple):
@@ -183,6 +184,8 @@ class Snapshot:
             request = self.axis.row(amounts)
             request.flags.writeable = False
             unknown = sorted(name for name, amount in amounts.items() if amount and name not in self.axis)
+            if len(self._asked) >= ASKED_MAX:  # while nothing is placed one snapshot stays for hours
+                self._asked.clear()
             asked = self._asked[id(pod)] = _Asked(pod, request, tuple(unknown))
         return asked
 

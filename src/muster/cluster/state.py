@@ -29,7 +29,7 @@ from muster.cluster.volumes import VolumeBook
 
 PodKey = tuple[str, str]  # namespace, name; `framework.groups.ObjectKey` is one
 
-_GONE_REMEMBERED = 20_000
+GONE_REMEMBERED = 4096  # pods, and nodes, that are gone: half a megabyte
 _V = TypeVar("_V")
 _Array = TypeVar("_Array", bound=np.ndarray[Any, Any])
 
@@ -485,7 +485,7 @@ def _looks_other(was: Pod, now: Pod) -> bool:
 def _remember(memory: dict[str, _V], key: str, value: _V) -> None:
     """Note down, forgetting the oldest of very many."""
     memory[key] = value
-    if len(memory) > _GONE_REMEMBERED:
+    if len(memory) > GONE_REMEMBERED:
         del memory[next(iter(memory))]
 
 

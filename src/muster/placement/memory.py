@@ -18,7 +18,8 @@ from muster.cluster.snapshot import RowHistory, Snapshot
 from muster.placement.shapes import ShapeKey
 
 BYTES_MAX = 64 * 1024 * 1024
-BYTES_PER_ROW = 17  # of one shape: a bool, a float and an integer
+BYTES_PER_ROW = 25  # of one shape: a bool, a float, an integer, and when the row changed last
+BYTES_PER_SHAPE = 1500  # its key, and what holds four arrays: on 20 nodes three times the arrays themselves
 
 
 class Judgment(NamedTuple):
@@ -95,7 +96,8 @@ class Memory:
             judgment = known.judgment if is_same else _catch_up(pod, origin, known, ask)
             known = _Known(now, origin.axis, origin.nodes, judgment)
         self._known[shape] = known  # the last one is the one asked for last
-        while len(self._known) * len(origin.live) * BYTES_PER_ROW > BYTES_MAX and len(self._known) > 1:
+        bytes_each = BYTES_PER_SHAPE + len(origin.live) * BYTES_PER_ROW
+        while len(self._known) * bytes_each > BYTES_MAX and len(self._known) > 1:
             del self._known[next(iter(self._known))]
         return known.judgment
 

@@ -41,22 +41,27 @@ MAYBE = Never()
 
 
 class Hopes:
-    """Answers for entities as they are, kept until a node or a member of theirs changes."""
+    """Answers for entities as they are, kept until a node or a member of theirs changes, or they are gone."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
         self._allocatable: Int64 | None = None
-        self._answers: dict[tuple[object, ...], Never] = {}
+        self._answers: dict[EntityKey, tuple[tuple[int, ...], Never]] = {}  # with what was asked
 
     def why_never(self, entity: EntityKey, cast: Cast, snapshot: Snapshot) -> Never:
         """Why the cluster could not take it even if it were empty.  Raises PluginError."""
         if self._allocatable is not snapshot.allocatable:
             self._allocatable = snapshot.allocatable
             self._answers = {}
-        asked = (entity, cast.missing_count, *(leaf.version for leaf in cast.leaves()))
-        if asked not in self._answers:
-            self._answers[asked] = why_never(cast, snapshot, self._runner)
-        return self._answers[asked]
+        asked = (cast.missing_count, *(leaf.version for leaf in cast.leaves()))
+        known = self._answers.get(entity)
+        if known is None or known[0] != asked:
+            known = self._answers[entity] = (asked, why_never(cast, snapshot, self._runner))
+        return known[1]
+
+    def forget(self, entity: EntityKey) -> None:
+        """The entity is gone, or is no root any more."""
+        self._answers.pop(entity, None)
 
 
 def why_never(cast: Cast, snapshot: Snapshot, runner: Runner) -> Never:

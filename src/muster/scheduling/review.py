@@ -49,6 +49,7 @@ def _roots(books: Books, now_s: float) -> dict[EntityKey, Change | None]:
         if root != entity:
             books.queue.forget(entity, now_s)
             books.speech.forget(entity)
+            books.hopes.forget(entity)
         roots[root] = wake or roots.get(root)
     return roots
 
@@ -60,6 +61,7 @@ def _review(
     if cast.is_empty:
         books.queue.forget(entity, now_s)
         books.speech.forget(entity)
+        books.hopes.forget(entity)
         books.gangs.lose(entity)
         return []
     effects = [effect for leaf in cast.leaves() for effect in say_scheduled(books, leaf, now_s)]

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.base.heap import KeyedHeap
+from muster.base.heap import STALE_MIN, KeyedHeap
 
 OPERATIONS = st.lists(
     st.one_of(
@@ -49,3 +49,13 @@ def test_peek_leaves_the_first_in_place() -> None:
     assert heap.peek() == ("a", (2.0,))
     assert heap.find_rank("a") == (2.0,)
     assert "a" in heap
+
+
+def test_what_came_and_went_behind_an_old_key_takes_no_memory() -> None:
+    heap: KeyedHeap[int] = KeyedHeap()
+    heap.put(-1, (0.0,))
+    for key in range(10 * STALE_MIN):
+        heap.put(key, (1.0,))
+        heap.remove(key)
+    assert list(heap) == [-1]
+    assert heap.entry_count <= STALE_MIN + 2

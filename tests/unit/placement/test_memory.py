@@ -71,7 +71,7 @@ def test_a_resource_offered_for_the_first_time_is_a_new_question() -> None:
 
 
 def test_the_shape_not_asked_for_longest_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "BYTES_MAX", 2 * 3 * memory.BYTES_PER_ROW)
+    monkeypatch.setattr(memory, "BYTES_MAX", 2 * (memory.BYTES_PER_SHAPE + 3 * memory.BYTES_PER_ROW))
     asked, snapshot = Asked(), make_cluster().nodes(3).snapshot()
     remembered = Memory()
     for shape in (b"a", b"b", b"a", b"c", b"a", b"b"):
