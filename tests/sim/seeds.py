@@ -24,6 +24,7 @@ STORM_FAILED_ONCE: dict[int, str] = {
     55: "a process that had seen what a restored backup takes back placed pods on it",
     29: "a gang looked not started to a leader that was told of its members before their group",
     112: "one refusal that hit four writes of a group kept it silent for minutes after it had ended",
+    139: "leaders that lasted for twenty seconds each never said that a gang was whole again",
 }
 
 

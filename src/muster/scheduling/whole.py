@@ -2,9 +2,9 @@
 
 Stock's condition turns True once and then says nothing of what becomes of the gang.  This one stands on a
 gang from its first bound member on.  It is written at once where its reason changes in a way that somebody
-must know of, else half a minute after (that its minimum is bound is said by stock's), and where only numbers
-change every half minute at most.  In come the books and a gang; out goes a patch, or nothing where nothing
-is new.
+must know of, five seconds after it has become untrue otherwise, else half a minute after (that its minimum is
+bound is said by stock's), and where only numbers change every half minute at most.  In come the books and a
+gang; out goes a patch, or nothing where nothing is new.
 """
 
 from collections.abc import Iterator
@@ -20,6 +20,7 @@ from muster.scheduling.gangs import RELEASE, Gang
 from muster.scheduling.members import Cast, EntityKey, Seen, Stage, group_entity
 from muster.scheduling.standing import Counts
 
+CORRECTED_S = 5.0  # for what is untrue: leaders that last for half a minute each would never come to say it
 QUIET_S = 30.0  # by then most pods run: their start costs no second write
 COUNT_AGAIN_S = 30.0
 
@@ -114,7 +115,10 @@ def see_whole(books: Books, leaf: Cast, now_s: float) -> list[Effect]:
     is_over = wanted.reason == standing.NOTHING_BOUND and not leaf.stages[Stage.WAITING]
     if is_other and wanted.reason in _AT_ONCE and not is_over:
         return write_whole(books, leaf, wanted, now_s)
-    books.gangs.count_at(group_entity(group.key), now_s + (QUIET_S if is_other else COUNT_AGAIN_S))
+    wait_s = QUIET_S if is_other else COUNT_AGAIN_S
+    if known is not None and known.status != wanted.status and wanted.reason != standing.FINISHED:
+        wait_s = CORRECTED_S
+    books.gangs.count_at(group_entity(group.key), now_s + wait_s)
     return []
 
 

@@ -55,6 +55,26 @@ def test_a_loss_is_said_at_once() -> None:
     assert words(world).startswith("2 created, 2 bound, 0 running of 3 needed")
 
 
+def test_a_gang_that_is_whole_again_says_so_five_seconds_later() -> None:
+    world = owned(gang().run(60).delete("g-1"), "g", 1).run(4)
+    assert whole(world) == ("False", "MembersLost")
+    world.run(1)
+    assert whole(world) == ("True", "Bound")
+
+
+def test_leaders_that_do_not_last_for_half_a_minute_say_what_is_all_the_same() -> None:
+    world = owned(gang().run(60).delete("g-1"), "g", 1).run(1)
+    for _ in range(3):
+        world.restart().run(20)
+    assert whole(world) == ("True", "Bound")
+
+
+def test_a_gang_that_has_finished_is_in_no_hurry_to_say_so() -> None:
+    world = gang().run(60).end("g-0", "g-1", "g-2").run(60).forget_effects()
+    world.delete("g-0", "g-1").run(20)
+    assert writes(world) == 0
+
+
 def test_a_lost_member_that_is_not_made_again_is_to_be_asked_of_who_makes_it() -> None:
     world = gang().run(60).delete("g-1").run()
     assert words(world).endswith(
