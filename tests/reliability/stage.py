@@ -36,6 +36,8 @@ LOOK_S = 0.05
 PIECE_BYTES = 1 << 20
 EVERY_POD = "/api/v1/pods"
 JSON = {"Content-Type": "application/json"}
+MERGE = {"Content-Type": "application/merge-patch+json"}
+UNPROTECTED = {"metadata": {"finalizers": None}}
 
 
 class Late(Exception):
@@ -78,11 +80,14 @@ class Stage:
         return FaultProxy(server.url, token=server.token, tls=server.trust, **options)
 
     async def call(self, method: str, path: str, body: Object | None = None) -> Object:
-        """Send and give the object; what is gone may be deleted.  Raises RuntimeError if refused."""
+        """Send and give the object; 404 is no fault of DELETE and PATCH.  Raises RuntimeError if refused."""
         data = None if body is None else json.dumps(body)
-        async with self._session.request(method, self.server.url + path, data=data, headers=JSON) as answer:
+        headers = MERGE if method == "PATCH" else JSON
+        async with self._session.request(
+            method, self.server.url + path, data=data, headers=headers
+        ) as answer:
             found: Object = await answer.json()
-            if answer.status >= 300 and not (method == "DELETE" and answer.status == 404):
+            if answer.status >= 300 and not (method in ("DELETE", "PATCH") and answer.status == 404):
                 raise RuntimeError(f"{method} {path}: {answer.status} {found.get('message')}")
             return found
 
@@ -120,10 +125,14 @@ class Stage:
         await self.call("DELETE", f"{PODS}/{name}", delete_options(gracePeriodSeconds=0))
 
     async def delete_gang(self, name: str) -> None:
-        """Remove the group and what there is of its pods."""
+        """Remove the group and what there is of its pods.
+
+        There is no controller that takes a group's protection off: without that every group would stay.
+        """
         pods = (f"{name}-{number:02}" for number in range(self.size_of[name]))
         await asyncio.gather(*map(self.delete_pod, pods))
         await self.call("DELETE", f"{GROUPS}/{name}", delete_options(gracePeriodSeconds=0))
+        await self.call("PATCH", f"{GROUPS}/{name}", UNPROTECTED)
 
     async def delete_fillers(self) -> None:
         """Give the room back."""
