@@ -44,6 +44,7 @@ class SoundEvictions:
         self._just_nominated: set[str] = set()  # by this answer
         self._released: set[str] = set()  # uids of pods that were asked to leave with their gang, for nobody
         self._leaving: dict[Preemptor, dict[str, PodKey]] = {}  # asked to leave, by uid
+        self._gone: set[str] = set()  # uids of pods asked to leave that were gone already, whatever is seen
         self._complaints: list[str] = []
 
     def check(self, now_s: float) -> Iterable[str]:
@@ -58,6 +59,7 @@ class SoundEvictions:
         self._said.clear()
         self._leaving.clear()
         self._released.clear()
+        self._gone.clear()
 
     def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
         """Learn what is nominated, and judge what is evicted."""
@@ -67,7 +69,8 @@ class SoundEvictions:
                 self._nominated[event.pod.metadata.uid] = event.pod.status.nominated_node_name
         elif isinstance(event, EvictFailed) or (isinstance(event, EvictDone) and event.is_gone):
             for victims in self._leaving.values():
-                victims.pop(event.uid, None)
+                if victims.pop(event.uid, None) is not None and isinstance(event, EvictDone):
+                    self._gone.add(event.uid)
         self._just_nominated.clear()
         evicted: dict[Preemptor, list[EvictPod]] = {}
         if isinstance(event, BindFailed):
@@ -114,7 +117,7 @@ class SoundEvictions:
         Where parts of GPUs are about, sums do not tell who is in the way: then need is not judged.
         """
         shares = any(GPU_MILLI in (pod.metadata.annotations or {}) for pod in self._told.pods.values())
-        asked = {uid for leaving in self._leaving.values() for uid in leaving}
+        asked = self._asked()
         units: dict[object, list[Pod]] = {}
         for pod in victims:
             group = self._told.groups.get(self._told.group_of.get(_key_of(pod)) or ObjectKey("", ""))
@@ -147,8 +150,7 @@ class SoundEvictions:
 
     def _fit(self, seats: list[tuple[Pod, str]], back: list[Pod]) -> bool:
         """Whether the seats hold when all that are leaving or asked to leave are gone, but for these."""
-        asked = {uid for victims in self._leaving.values() for uid in victims}
-        asked -= {pod.metadata.uid for pod in back}
+        asked = self._asked() - {pod.metadata.uid for pod in back}
         for node_name in {node for _, node in seats}:
             node = self._told.nodes.get(node_name)
             offered = {} if node is None else node.status.allocatable or {}
@@ -167,9 +169,13 @@ class SoundEvictions:
                 return False
         return True
 
+    def _asked(self) -> set[str]:
+        """Pods by uid that were asked to leave for somebody and have not refused."""
+        return self._gone.union(*self._leaving.values())
+
     def _not_counted_on(self, rank: int) -> list[Pod]:
         """Pods that are leaving or asked to, but whose room a preemptor of this rank does not count on."""
-        asked = {uid for victims in self._leaving.values() for uid in victims}
+        asked = self._asked()
         return [
             pod
             for key, pod in self._told.pods.items()

@@ -6,7 +6,17 @@ from msgspec.structs import replace
 from muster.api.core import Pod
 from muster.api.meta import Condition
 from muster.framework.groups import ObjectKey
-from muster.framework.ports import Effect, EvictPod, GroupSeen, NodeSeen, PatchPodStatus, PodSeen, TimeReached
+from muster.framework.ports import (
+    Effect,
+    EvictDone,
+    EvictFailed,
+    EvictPod,
+    GroupSeen,
+    NodeSeen,
+    PatchPodStatus,
+    PodSeen,
+    TimeReached,
+)
 from muster.sim.evictions import SoundEvictions
 from muster.sim.told import Told
 from muster.testing.builders import make_group, make_node, make_pod
@@ -156,3 +166,15 @@ def test_a_gang_that_has_started_may_go_in_part_whatever_its_minimum_is_now() ->
     scene.tell(GroupSeen(make_group("v", 2, priority=1)))
     scene.tell(GroupSeen(make_group("v", 3, priority=1)))
     assert scene.decide("low") == []
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_room_of_a_victim_that_was_gone_already_is_free_before_the_watch_shows_it(is_gone: bool) -> None:
+    scene = Scene()
+    assert scene.decide("low") == []
+    key, uid = LOW, "uid-low"
+    scene.tell(EvictDone(key, uid, is_gone=True) if is_gone else EvictFailed(key, uid, code=500, message=""))
+    scene.see(make_pod("h2", cpu=2, priority=20))
+    seat = PatchPodStatus(ObjectKey("default", "h2"), "uid-h2", nominated_node_name="n1")
+    said = scene.tell(TimeReached(), seat, replace(evict("low2"), preemptor=ObjectKey("default", "h2")))
+    assert said == ([] if is_gone else ["pod default/h2 evicts 1 pods and does not fit then"])
