@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
@@ -17,13 +18,16 @@ from tests.unit.runtime.test_process import FakeCluster
 
 from muster.api.devices import Allocation
 from muster.api.meta import Condition
+from muster.assembly.claim_steps import steps_of
 from muster.assembly.config import Config, PluginChoice, QueueChoice
-from muster.assembly.requests import WireEffect, protection_of, request_of
+from muster.assembly.requests import Call, WireEffect, protection_of, request_of
 from muster.cli.main import app
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import (
     BindPod,
+    DropClaim,
     EvictPod,
+    MakeClaim,
     ObjectReference,
     PatchGroupStatus,
     PatchPodStatus,
@@ -178,6 +182,8 @@ EFFECTS: list[WireEffect] = [
     PromiseVolume(KEY, "v", "1", KEY, "uid"),
     SelectNode(KEY, KEY, "uid", "n1"),
     WriteClaim(KEY, KEY, "uid", "1", Allocation(), ()),
+    MakeClaim(KEY, KEY, "uid", (), (), Allocation()),
+    DropClaim(KEY, KEY, "uid", "uid"),
     EvictPod(KEY, "uid", Condition("DisruptionTarget")),
     PatchPodStatus(KEY, "uid", Condition("PodScheduled")),
     PatchGroupStatus(KEY, "uid", (Condition("PodGroupInitiallyScheduled"),)),
@@ -196,9 +202,23 @@ def right_of(method: str, path: str) -> tuple[str, str, str]:
     return group or "", f"{resource}/{subresource}" if subresource else resource, VERBS[method]
 
 
+def steps_played(effect: MakeClaim | DropClaim) -> list[Call]:
+    steps = steps_of(effect)
+    calls = [next(steps)]
+    with suppress(StopIteration):
+        while True:
+            calls.append(steps.send({"metadata": {"name": "made"}}))
+    return calls
+
+
 def rights_used() -> set[tuple[str, str, str]]:
     """What `muster run` asks for: its effects, its watches, a second look at a pod, and its Lease."""
-    calls = [request_of(effect, now_s=0.0) for effect in EFFECTS]
+    calls: list[Call] = []
+    for effect in EFFECTS:
+        if isinstance(effect, MakeClaim | DropClaim):
+            calls += steps_played(effect)
+        else:
+            calls.append(request_of(effect, now_s=0.0))
     calls += [call for effect in EFFECTS if (call := protection_of(effect)) is not None]
     watched = [right_of("GET", kind.path)[:2] for kind in KINDS]
     return (

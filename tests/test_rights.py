@@ -20,7 +20,7 @@ Right = tuple[str, str, str]
 NOT_ASKED_HERE = {
     (group, resource, verb)
     for group, resource, verb in rights_given()
-    if verb == "patch" and resource.startswith(("persistentvolume", "resourceclaim"))
+    if verb in ("patch", "create", "delete") and resource.startswith(("persistentvolume", "resourceclaim"))
 }
 
 

@@ -166,6 +166,21 @@ class ContainerStatus(Struct, frozen=True, rename="camel"):
     allocated_resources: Quantities | None = None
 
 
+class ExtendedResourceRequest(Struct, frozen=True, rename="camel"):
+    """Which request of the claim is for an extended resource of a container."""
+
+    container_name: str = ""
+    resource_name: str = ""
+    request_name: str = ""
+
+
+class ExtendedResourceClaimStatus(Struct, frozen=True, rename="camel"):
+    """The claim that was made in place of the pod's extended resources."""
+
+    request_mappings: list[ExtendedResourceRequest] | None = None
+    resource_claim_name: str = ""
+
+
 class PodStatus(Struct, frozen=True, rename="camel"):
     phase: str = "Pending"
     reason: str = ""
@@ -178,6 +193,7 @@ class PodStatus(Struct, frozen=True, rename="camel"):
     resources: ResourceRequirements | None = None
     allocated_resources: Quantities | None = None
     resource_claim_statuses: list[PodClaimStatus] | None = None
+    extended_resource_claim_status: ExtendedResourceClaimStatus | None = None
 
 
 class Pod(Struct, frozen=True, rename="camel"):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from muster.apiserver.exchange import Request, Response
+from muster.assembly.claim_steps import is_over, steps_of
 from muster.assembly.requests import Call, WireEffect, mark_of, may_go_unmarked, protection_of, request_of
 from muster.controllers.ports import (
     COMPOSITE_POD_GROUPS,
@@ -35,11 +36,13 @@ from muster.framework.ports import (
     BindDone,
     BindFailed,
     BindPod,
+    DropClaim,
     Effect,
     Event,
     EvictDone,
     EvictFailed,
     EvictPod,
+    MakeClaim,
     Prepare,
     PrepareDone,
     PrepareFailed,
@@ -134,6 +137,8 @@ class Loopback:
         """Send the request of an effect; give the outcome that the scheduler is to be told."""
         if isinstance(effect, EvictPod):
             return self._evict(effect, now_s)
+        if isinstance(effect, MakeClaim | DropClaim):
+            return self._step_through(effect, now_s)
         if isinstance(effect, Prepare) and (before := protection_of(effect)) is not None:
             self._send(before, _USER, now_s)
         call = request_of(effect, now_s=now_s, sequence=next(self._sequence))
@@ -150,6 +155,18 @@ class Loopback:
             self.dropped_events += 1
             return None
         return WriteFailed(effect, response.status, _status(response)[1])
+
+    def _step_through(self, effect: MakeClaim | DropClaim, now_s: float) -> Event:
+        steps, answer = steps_of(effect), None
+        while True:
+            try:
+                call = steps.send(answer)
+            except StopIteration:
+                return PrepareDone(effect)
+            response = self._send(call, _USER, now_s)
+            if response.status >= 400 and not is_over(effect, response.status):
+                return PrepareFailed(effect, response.status, _status(response)[1])
+            answer = response.object or {}
 
     def _evict(self, effect: EvictPod, now_s: float) -> Event:
         """Mark, then delete; a pod that is gone, or another of its name, is nothing to evict."""

@@ -37,6 +37,16 @@ PROTECTION = "resource.kubernetes.io/delete-protection"
 _BOUND_BY_US = "pv.kubernetes.io/bound-by-controller"  # it may be taken back when the claim goes
 _METHODS = {"create": "POST", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
 
+OneCall = (
+    BindPod
+    | PromiseVolume
+    | SelectNode
+    | WriteClaim
+    | EvictPod
+    | PatchPodStatus
+    | PatchGroupStatus
+    | RecordEvent
+)
 WireEffect = BindPod | Prepare | EvictPod | PatchPodStatus | PatchGroupStatus | RecordEvent
 
 
@@ -49,7 +59,7 @@ class Call(NamedTuple):
     body: dict[str, Any]
 
 
-def request_of(effect: WireEffect, *, now_s: float, sequence: int = 0, instance: str = "") -> Call:
+def request_of(effect: OneCall, *, now_s: float, sequence: int = 0, instance: str = "") -> Call:
     """Give the request that performs `effect`.
 
     `now_s`, `sequence` and `instance` matter for events only: their time, what tells apart two alike of one
@@ -90,7 +100,7 @@ def protection_of(effect: Prepare) -> Call | None:
     if not isinstance(effect, WriteClaim) or effect.allocation is None:
         return None
     metadata: dict[str, Any] = {"uid": effect.claim_uid, "finalizers": [PROTECTION]}
-    return Call("PATCH", path_of(_DEVICE_CLAIMS, *effect.claim), STRATEGIC, {"metadata": metadata})
+    return Call("PATCH", path_of(DEVICE_CLAIMS, *effect.claim), STRATEGIC, {"metadata": metadata})
 
 
 def request_of_write(write: Write) -> Call:
@@ -123,11 +133,11 @@ def micro_time(now_s: float) -> str:
     return datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-_PODS = Kind("", "v1", "pods")
+PODS = Kind("", "v1", "pods")
 _GROUPS = Kind("scheduling.k8s.io", "v1beta1", "podgroups")
 _EVENTS = Kind("events.k8s.io", "v1", "events")
 _VOLUMES = Kind("", "v1", "persistentvolumes")
-_DEVICE_CLAIMS = Kind("resource.k8s.io", "v1", "resourceclaims")
+DEVICE_CLAIMS = Kind("resource.k8s.io", "v1", "resourceclaims")
 _VOLUME_CLAIMS = Kind("", "v1", "persistentvolumeclaims")
 
 
@@ -144,7 +154,7 @@ def _binding(effect: BindPod) -> Call:
         "metadata": meta,
         "target": {"apiVersion": "v1", "kind": "Node", "name": effect.node_name},
     }
-    return Call("POST", path_of(_PODS, namespace, name, "binding"), JSON, body)
+    return Call("POST", path_of(PODS, namespace, name, "binding"), JSON, body)
 
 
 def _promise(effect: PromiseVolume) -> Call:
@@ -172,7 +182,7 @@ def _claim_status(effect: WriteClaim) -> Call:
     if effect.allocation is None and not effect.clears:
         metadata["resourceVersion"] = effect.version
     body = {"metadata": metadata, "status": status}
-    return Call("PATCH", path_of(_DEVICE_CLAIMS, *effect.claim, "status"), MERGE, body)
+    return Call("PATCH", path_of(DEVICE_CLAIMS, *effect.claim, "status"), MERGE, body)
 
 
 def _selection(effect: SelectNode) -> Call:
@@ -183,7 +193,7 @@ def _selection(effect: SelectNode) -> Call:
 
 def _deletion(effect: EvictPod) -> Call:
     body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": effect.uid}}
-    return Call("DELETE", path_of(_PODS, *effect.key), JSON, body)
+    return Call("DELETE", path_of(PODS, *effect.key), JSON, body)
 
 
 def _pod_status(effect: PatchPodStatus) -> Call:
@@ -193,7 +203,7 @@ def _pod_status(effect: PatchPodStatus) -> Call:
     if effect.nominated_node_name is not None:
         status["nominatedNodeName"] = effect.nominated_node_name or None
     body = {"metadata": {"uid": effect.uid}, "status": status}
-    return Call("PATCH", path_of(_PODS, *effect.key, "status"), STRATEGIC, body)
+    return Call("PATCH", path_of(PODS, *effect.key, "status"), STRATEGIC, body)
 
 
 def _group_status(effect: PatchGroupStatus) -> Call:

@@ -21,6 +21,7 @@ from muster.api.devices import (
 from muster.api.meta import is_older
 from muster.api.quantity import INT64_MAX, QuantityError
 from muster.cluster.device_pools import CounterId, DeviceId, Pools, amount_of, find_pools
+from muster.cluster.extended_resources import backed_by, is_extended_claim_of, unwritten_key
 
 ClaimKey = tuple[str, str]  # namespace, name
 
@@ -38,7 +39,8 @@ class Devices(NamedTuple):
     `choices`: allocations of ours that the API does not show yet.  `taken`: device → the claims that have it,
     by the API or by choice, admin access apart.  `shares`: of devices that are given in shares, what is taken
     of each capacity; `spent`: what is taken of each counter; both in thousandths.  `groups`: namespace and
-    name → claims of pod groups that have any.
+    name → claims of pod groups that have any.  `backed`: extended resource → class that backs it; `extended`:
+    uid of a pod → claims made in place of its extended resources.
     """
 
     slices: Mapping[str, ResourceSlice]
@@ -50,6 +52,8 @@ class Devices(NamedTuple):
     shares: Mapping[DeviceId, Mapping[str, int]] = {}
     spent: Mapping[CounterId, int] = {}
     groups: Mapping[ClaimKey, GroupClaims] = {}
+    backed: Mapping[str, str] = {}
+    extended: Mapping[str, tuple[ClaimKey, ...]] = {}
 
     def allocation_of(self, key: ClaimKey) -> Allocation | None:
         """What the claim has, by the API or by our choice."""
@@ -73,6 +77,7 @@ class DeviceBook:
         self._groups: dict[ClaimKey, GroupClaims] = {}
         self._frozen: Devices | None = NO_DEVICES
         self._pools: Pools | None = NO_DEVICES.pools
+        self._backed: Mapping[str, str] | None = None
         self._holders: dict[DeviceId, dict[ClaimKey, None]] = {}  # of whole devices, by the API
 
     def apply(self, found: DeviceObject) -> bool:
@@ -86,12 +91,13 @@ class DeviceBook:
             self._pools = None
         elif isinstance(found, DeviceClass):
             self._classes[meta.name] = found
-            self._pools = None
+            self._pools = self._backed = None
         else:
             self._hold((meta.namespace, meta.name), found)
             self._claims[meta.namespace, meta.name] = found
             if found.status.allocation is not None:
                 self._choices.pop((meta.namespace, meta.name), None)
+                self._see_made(found, found.status.allocation)
         self._frozen = None
         return True
 
@@ -105,7 +111,7 @@ class DeviceBook:
             self._pools = None
         elif isinstance(known, DeviceClass):
             del self._classes[key[1]]
-            self._pools = None
+            self._pools = self._backed = None
         else:
             self._hold(key, None)
             del self._claims[key]
@@ -142,6 +148,13 @@ class DeviceBook:
             self._groups[key] = found
         self._frozen = None
 
+    @property
+    def backed(self) -> Mapping[str, str]:
+        """Extended resource → the class that backs it."""
+        if self._backed is None:
+            self._backed = backed_by(self._classes.values())
+        return self._backed
+
     def freeze(self) -> Devices:
         """The picture now: the same object until something changes."""
         if self._pools is None:
@@ -159,8 +172,17 @@ class DeviceBook:
                 shares=shares,
                 spent=spent_by(taken, self._pools),
                 groups=dict(self._groups),
+                backed=self.backed,
+                extended=_extended(claims),
             )
         return self._frozen
+
+    def _see_made(self, found: ResourceClaim, allocation: Allocation) -> None:
+        """A claim in place of extended resources that has what was chosen for it: no choice any more."""
+        key = unwritten_key(found.metadata.namespace, is_extended_claim_of(found))
+        chosen = self._choices.get(key)
+        if chosen is not None and _ids_in(chosen) == _ids_in(allocation):
+            del self._choices[key]
 
     def _hold(self, key: ClaimKey, found: ResourceClaim | None) -> None:
         """The claim has the devices of this version of it now (None: it is gone), and no others."""
@@ -226,6 +248,19 @@ def spent_by(devices: Iterable[DeviceId], pools: Pools) -> dict[CounterId, int]:
             for counter, amount in pools.consumers.get(device, ()):
                 spent[counter] = spent.get(counter, 0) + amount
     return spent
+
+
+def _extended(claims: Mapping[ClaimKey, ResourceClaim]) -> dict[str, tuple[ClaimKey, ...]]:
+    found: dict[str, tuple[ClaimKey, ...]] = {}
+    for key, claim in claims.items():
+        if claim.metadata.annotations and (uid := is_extended_claim_of(claim)):
+            found[uid] = (*found.get(uid, ()), key)
+    return found
+
+
+def _ids_in(allocation: Allocation) -> list[tuple[DeviceId, str | None]]:
+    results = allocation.devices.results or ()
+    return [((each.driver, each.pool, each.device), each.share_id) for each in results]
 
 
 def _share_of(result: AllocatedDevice) -> dict[str, int] | None:

@@ -173,7 +173,7 @@ class Snapshot:
         return self._asked_by(pod).request
 
     def unknown_resources(self, pod: Pod) -> tuple[str, ...]:
-        """Resources the pod asks for that no node offers, in order of name."""
+        """Resources the pod asks for that no node offers and no DeviceClass backs, in order of name."""
         return self._asked_by(pod).unknown
 
     def _asked_by(self, pod: Pod) -> "_Asked":
@@ -183,7 +183,11 @@ class Snapshot:
             amounts = pod_requests(pod)
             request = self.axis.row(amounts)
             request.flags.writeable = False
-            unknown = sorted(name for name, amount in amounts.items() if amount and name not in self.axis)
+            unknown = sorted(
+                name
+                for name, amount in amounts.items()
+                if amount and name not in self.axis and name not in self.devices.backed
+            )
             if len(self._asked) >= ASKED_MAX:  # while nothing is placed one snapshot stays for hours
                 self._asked.clear()
             asked = self._asked[id(pod)] = _Asked(pod, request, tuple(unknown))

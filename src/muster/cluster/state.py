@@ -291,6 +291,10 @@ class ClusterState:
         if known is not None and known.volumes is volumes and known.devices is devices:
             return known
         count = len(self.table)
+        if devices.backed.keys() != self.table.backed:
+            self.table.back(frozenset(devices.backed))
+            self._columns = None
+            self._changed_rows.update(self.table.row_of.values())
         if self._columns is None:
             self._columns = self._build_columns()
         if self._gpus.wanted:
@@ -298,7 +302,7 @@ class ClusterState:
         self._history = self._history.go_on(count, self._changed_rows)
         for row in self._changed_rows if self._gpus.active else ():
             held = ((record.pod, record.devices) for record in self._records_on(row))
-            self._gpus.put(row, self._device_count(row), held)
+            self._gpus.put(row, self.table.own_count(row, GPU), held)
         self._frozen = Snapshot(
             self._columns,
             _frozen_copy(self.table.requested[:count]),
@@ -414,10 +418,6 @@ class ClusterState:
             self._gpus.active = True
             self._changed_rows.update(self.table.row_of.values())
             self._frozen = None
-
-    def _device_count(self, row: int) -> int:
-        column = self.table.axis.find_column(GPU)
-        return 0 if column is None else int(self.table.allocatable[row, column])
 
     def _records_on(self, row: int) -> list[_Record]:
         if not self.table.live[row]:

@@ -12,6 +12,7 @@ from muster.api.core import Node
 from muster.api.quantity import QuantityError, resource_amount
 from muster.base.arrays import Bool, Int64
 from muster.cluster.axes import ResourceAxis
+from muster.cluster.extended_resources import PLENTY
 
 _ROWS_INITIAL = 64
 
@@ -28,6 +29,7 @@ class NodeTable:
         self.axis = ResourceAxis()
         self.names: list[str] = []
         self.nodes: list[Node | None] = []
+        self.backed: frozenset[str] = frozenset()
         self.row_of: dict[str, int] = {}
         self.live: Bool = np.zeros(_ROWS_INITIAL, dtype=np.bool_)
         self.unschedulable: Bool = np.zeros(_ROWS_INITIAL, dtype=np.bool_)
@@ -47,7 +49,7 @@ class NodeTable:
         self.nodes[row] = node
         self.live[row] = True
         self.unschedulable[row] = node.spec.unschedulable
-        self.allocatable[row] = self.axis.row(allocatable_of(node))
+        self.allocatable[row] = self._offered_by(node)
         return row
 
     def drop(self, name: str) -> int:
@@ -67,9 +69,26 @@ class NodeTable:
         self.axis = axis
         self.allocatable = np.pad(self.allocatable, ((0, 0), (0, extra)))
         self.requested = np.pad(self.requested, ((0, 0), (0, extra)))
+        self._offer_again()
+
+    def back(self, names: frozenset[str]) -> None:
+        """Nodes that do not offer these resources give devices instead: PLENTY, as far as amounts go."""
+        self.backed = names
+        self._offer_again()
+
+    def own_count(self, row: int, name: str) -> int:
+        """How much of a resource the node itself offers."""
+        node = self.nodes[row]
+        return allocatable_of(node).get(name, 0) if node is not None else 0
+
+    def _offer_again(self) -> None:
         for row, node in enumerate(self.nodes):
             if node is not None:
-                self.allocatable[row] = axis.row(allocatable_of(node))
+                self.allocatable[row] = self._offered_by(node)
+
+    def _offered_by(self, node: Node) -> Int64:
+        amounts = allocatable_of(node)
+        return self.axis.row({**amounts, **{name: amounts.get(name) or PLENTY for name in self.backed}})
 
     def _new_row(self, name: str) -> int:
         if self._dead:

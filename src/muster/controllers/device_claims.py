@@ -37,6 +37,7 @@ from muster.controllers.reconciler import Key, Reconciler
 
 CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 FINALIZER = "resource.kubernetes.io/delete-protection"
+EXTENDED = "resource.kubernetes.io/extended-resource-claim"
 _OWNERS: dict[str, tuple[Kind, str, str]] = {
     "pod": (PODS, "v1", "Pod"),
     "group": (POD_GROUPS, "scheduling.k8s.io/v1beta1", "PodGroup"),
@@ -67,6 +68,8 @@ class DeviceClaims(Reconciler):
                     yield (word, namespace, str(reference["name"]))
         else:
             word = "pod" if change.kind == PODS else "group"
+            if extended := extended_claim_of(change.object):
+                yield (_CLAIM, namespace, extended)
             if _references(change.object):
                 yield (word, namespace, name_of(change.object))
                 for claim_name in claim_names_of(change.object):
@@ -127,6 +130,12 @@ def claim_names_of(owner: Object) -> tuple[str, ...]:
     made = {status["name"]: status.get("resourceClaimName") for status in _statuses(owner)}
     names = [ref.get("resourceClaimName") or made.get(ref.get("name")) for ref in _references(owner)]
     return tuple(str(name) for name in names if name)
+
+
+def extended_claim_of(pod: Object) -> str:
+    """The claim that a scheduler made in place of extended resources of a pod; "" if there is none."""
+    said = (pod.get("status") or {}).get("extendedResourceClaimStatus") or {}
+    return str(said.get("resourceClaimName") or "")
 
 
 def _references(owner: Object) -> tuple[Object, ...]:
@@ -198,6 +207,8 @@ def _tend_claim(claim: Object, view: View) -> Iterator[Ask]:
                 without_finalizer(fresh, FINALIZER),
                 uid=uid_of(claim),
             )
+    if not left and users and annotation_of(claim, EXTENDED) == "true" and not is_deleting(claim):
+        yield Write("delete", DEVICE_CLAIMS, namespace, name, uid=uid_of(claim))
 
 
 def _still_needs(user: Object, namespace: str, view: View) -> bool:

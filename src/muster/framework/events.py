@@ -28,6 +28,7 @@ class Change(Enum):
     POD_REMOVED = auto()  # an unscheduled member went away
     STORAGE_CHANGED = auto()  # a volume, claim, class, or what nodes and provisioners say of theirs; or gone
     DEVICES_CHANGED = auto()  # a slice, a class or a claim; or gone
+    RESOURCE_BACKED = auto()  # a class of devices was seen; some back a resource that nodes do not offer
     GROUP_ADDED = auto()
     GROUP_CHANGED = auto()
 
@@ -37,7 +38,7 @@ class ClusterEvent(Struct, frozen=True):
 
     POD_FREED comes with the pod as it was and the node that has more room.  Changes of unscheduled pods and
     of groups (the last five) are told only to the entity they are about, and always wake it: no rule is
-    asked.
+    asked.  `backed`: with a node, the extended resources in place of which it may give devices.
     """
 
     change: Change
@@ -49,6 +50,7 @@ class ClusterEvent(Struct, frozen=True):
     devices: DeviceObject | None = None
     old_group: Group | None = None
     group: Group | None = None
+    backed: frozenset[str] = frozenset()
 
 
 class Hint(Enum):

@@ -11,8 +11,8 @@ assembly/loopback.py) must learn it.
 
 from msgspec import Struct
 
-from muster.api.core import Node, Pod
-from muster.api.devices import Allocation, Consumer, DeviceObject
+from muster.api.core import ExtendedResourceRequest, Node, Pod
+from muster.api.devices import Allocation, Consumer, DeviceObject, Request
 from muster.api.meta import Condition
 from muster.api.storage import StorageObject
 from muster.cluster.budgets import Budget
@@ -319,7 +319,30 @@ class WriteClaim(Struct, frozen=True):
     clears: bool = False
 
 
-Prepare = PromiseVolume | SelectNode | WriteClaim
+class MakeClaim(Struct, frozen=True):
+    """Make a claim in place of extended resources of a pod, with these devices, and name it on the pod.
+
+    `claim` is how it is called until the API has given it a name.
+    """
+
+    key: PodKey
+    claim: ObjectKey
+    uid: str
+    requests: tuple[Request, ...]
+    mappings: tuple[ExtendedResourceRequest, ...]
+    allocation: Allocation
+
+
+class DropClaim(Struct, frozen=True):
+    """Delete a claim that was made in place of extended resources of a pod, and say so on the pod."""
+
+    key: PodKey
+    claim: ObjectKey
+    uid: str
+    claim_uid: str
+
+
+Prepare = PromiseVolume | SelectNode | WriteClaim | MakeClaim | DropClaim
 
 
 class PatchPodStatus(Struct, frozen=True):

@@ -88,10 +88,15 @@ class DeviceOffers:
             (offer, self._mask_of(offer.slice.spec, offer.device)) for offer in self._known.others
         ]
         self._shared_ids = frozenset(offer.id for offer, _ in self.shared)
+        self.unwritten: dict[ClaimKey, ResourceClaim] = {}  # thought up in place of extended resources
         self._broken: Bool | None = None
         self._keys: dict[ClaimKey, bytes] = {}
         self._request_keys: dict[int, tuple[DeviceRequest, bytes]] = {}
         self._rows: dict[tuple[bytes, ...], Int8] = {}
+
+    def claim_of(self, key: ClaimKey) -> ResourceClaim:
+        """A claim that is there or thought up."""
+        return self.unwritten.get(key) or self.devices.claims[key]
 
     @property
     def are_linked(self) -> bool:
@@ -179,7 +184,7 @@ class DeviceOffers:
         key = (likes, self._signature(claims, likes, row))
         answer = self._known.answers.get(key)
         if answer is None:
-            found = [self.devices.claims[claim] for claim in claims]
+            found = [self.claim_of(claim) for claim in claims]
             ledger = Ledger(self.devices)
             answer = allocate(found, self.reach(row), ledger, self.eligible, Counter()) is not None
             self._known.answers[key] = answer
@@ -208,7 +213,7 @@ class DeviceOffers:
         facts = self._known.facts.setdefault(like, {})
         known = facts.get(offer.id)
         if known is None:
-            known = facts[offer.id] = self._find_fact(self.devices.claims[claim], offer)
+            known = facts[offer.id] = self._find_fact(self.claim_of(claim), offer)
         return known
 
     def _find_fact(self, claim: ResourceClaim, offer: Offer) -> int:
@@ -276,7 +281,7 @@ class DeviceOffers:
     def _claim_key(self, key: ClaimKey) -> bytes:
         known = self._keys.get(key)
         if known is None:
-            known = self._keys[key] = _ENCODER.encode(self.devices.claims[key].spec)
+            known = self._keys[key] = _ENCODER.encode(self.claim_of(key).spec)
         return known
 
 

@@ -123,6 +123,6 @@ def _allocate(
         for given in trial.given[claim]:
             if not given.is_admin:
                 ledger.give(given.offer, given.amounts)
-    wanted = [offers.devices.claims[claim] for claim in claims]
+    wanted = [offers.claim_of(claim) for claim in claims]
     found = allocate(wanted, reaches, ledger, offers.eligible, Counter())
     return None if found is None else dict(zip(claims, found, strict=True))

@@ -15,11 +15,12 @@ from muster.api.devices import Consumer, ResourceClaim
 from muster.base.arrays import Bool, Int32
 from muster.cluster.device_readiness import find_unready
 from muster.cluster.devices import ClaimKey, Devices, device_claims_of, user_of
+from muster.cluster.extended_resources import may_be_backed, unwritten_key
 from muster.cluster.snapshot import PodMove, Snapshot
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.groups import ObjectKey, PodKey
 from muster.framework.points import NodeReason, NodeVerdict
-from muster.framework.ports import Prepare, WriteClaim
+from muster.framework.ports import MakeClaim, Prepare, WriteClaim
 from muster.framework.status import Status
 from muster.placement.device_allocation import GaveUp, Given
 from muster.placement.device_needs import find_device_needs
@@ -32,6 +33,14 @@ from muster.placement.device_offers import (
 from muster.placement.device_results import allocation_of
 from muster.placement.device_rivals import find_rival
 from muster.placement.device_trials import NOTHING, Trial, add, leave
+from muster.placement.extended_needs import (
+    by_missing,
+    claims_for,
+    find_made,
+    missing_on,
+    thought_up,
+    uses_devices,
+)
 
 CANNOT = "cannot allocate all claims"
 NOT_THERE = "node(s) do not reach the devices of the pod's claims"
@@ -60,7 +69,7 @@ class DynamicResources:
         return Status.success()
 
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
-        if not pod.spec.resource_claims:
+        if not uses_devices(pod, snapshot.devices):
             return NodeVerdict(np.ones(len(rows), dtype=np.bool_))
         needs = find_device_needs(pod, snapshot.devices, _users_of(snapshot))
         if needs.refusal:
@@ -71,7 +80,10 @@ class DynamicResources:
         for claim in needs.allocated:
             reached &= offers.reaches(claim)[rows]
         found = [NodeReason(~reached, NOT_THERE, resolvable=False)] if not reached.all() else []
-        met, given_up = _meet(needs.open_claims, snapshot, offers, rows)
+        met, given_up = np.zeros(len(rows), dtype=np.bool_), np.zeros(len(rows), dtype=np.bool_)
+        for missing, where in by_missing(pod, snapshot, rows):
+            claims = (*needs.open_claims, *claims_for(pod, missing, snapshot, offers, is_placed=False))
+            met[where], given_up[where] = _meet(claims, snapshot, offers, rows[where])
         if given_up.any():
             found.append(NodeReason(given_up, GAVE_UP, is_unsure=True))
         if not (met | given_up).all():
@@ -83,13 +95,15 @@ class DynamicResources:
         if text == NOT_THERE:
             there = [claim for claim in needs.allocated if not offers_of(snapshot).reaches(claim)[row]]
             return f"claim {'/'.join(there[0])} has its devices elsewhere" if there else ""
+        if missing := missing_on(pod, snapshot, row):
+            return f"the devices in place of {', '.join(missing)} cannot be had there"
         if needs.open_claims:
             return f"claim {'/'.join(needs.open_claims[0])} cannot have its devices there"
         return f"{len(pod.spec.resource_claims or ())} resource claims hold the pod up"
 
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         """The row itself; every row where devices are shared between nodes, or claims between pods."""
-        if not pod.spec.resource_claims or not placed.spec.resource_claims:
+        if not uses_devices(pod, snapshot.devices) or not uses_devices(placed, snapshot.devices):
             return np.empty(0, dtype=np.int32)
         theirs = {key for _, key in device_claims_of(placed)}
         if offers_of(snapshot).are_linked or theirs & {key for _, key in device_claims_of(pod)}:
@@ -99,7 +113,9 @@ class DynamicResources:
     def prepare(
         self, placed: Sequence[tuple[Pod, int]], snapshot: Snapshot
     ) -> Mapping[PodKey, tuple[Prepare, ...]]:
-        claiming = [(pod, row) for pod, row in placed if pod.spec.resource_claims]
+        claiming = [
+            (pod, row) for pod, row in placed if pod.spec.resource_claims or missing_on(pod, snapshot, row)
+        ]
         if not claiming:
             return {}
         fork = snapshot.fork()
@@ -119,12 +135,23 @@ class DynamicResources:
             write = _write(claim, found, trial.given.get(key), node_of[key], devices)
             if write is not None:
                 writes[write.key] = (*writes[write.key], write)
+        for pod, row in claiming:
+            made = _make(pod, row, trial, snapshot)
+            if made is not None:
+                writes[made.key] = (*writes[made.key], made)
         return writes
 
     def is_ready(self, pod: Pod, node: Node, snapshot: Snapshot) -> Status:
         devices = snapshot.devices
+        row = snapshot.row_of_node.get(node.metadata.name)
         waits = ""
-        for name, key in device_claims_of(pod):
+        wanted = [(key, user_of(pod, name, devices).uid) for name, key in device_claims_of(pod)]
+        if row is not None and missing_on(pod, snapshot, row):
+            made = find_made(pod, devices)
+            if made is None:
+                return Status.wait("the claim for its extended resources")
+            wanted.append((made, pod.metadata.uid))
+        for key, user_uid in wanted:
             claim = devices.claims.get(key) if key is not None else None
             if key is None or claim is None:
                 return Status.unschedulable("a resource claim of the pod is gone")
@@ -133,7 +160,6 @@ class DynamicResources:
                 if key in devices.choices:
                     return Status.wait(f'devices of claim "{key[1]}" to be written')
                 return Status.unschedulable(f'claim "{key[1]}" got no devices on node {node.metadata.name}')
-            row = snapshot.row_of_node.get(node.metadata.name)
             if row is None or not offers_of(snapshot).is_reached(key, row):
                 text = f'the devices of claim "{key[1]}" are not reached from node {node.metadata.name}'
                 return Status.unschedulable(text)
@@ -142,7 +168,7 @@ class DynamicResources:
                 return Status.unschedulable(
                     f'claim "{rival[1]}" of namespace {rival[0]} has a device of claim "{key[1]}"'
                 )
-            uids = (pod.metadata.uid, user_of(pod, name, devices).uid)
+            uids = (pod.metadata.uid, user_uid)
             if not any(user.uid in uids for user in claim.status.reserved_for or ()):
                 return Status.wait(f'claim "{key[1]}" to be reserved')
             unready = find_unready(claim)
@@ -204,9 +230,11 @@ def _trial_of(snapshot: Snapshot) -> Trial:
 
     def step(trial: Trial, moves: Sequence[PodMove]) -> Trial:
         for move in moves:
-            if not move.pod.spec.resource_claims:
+            if not uses_devices(move.pod, snapshot.devices):
                 continue
+            missing = missing_on(move.pod, snapshot, move.row)
             claims = find_device_needs(move.pod, snapshot.devices, {}).open_claims
+            claims += claims_for(move.pod, missing, snapshot, offers, is_placed=True)
             if move.sign > 0:
                 try:
                     trial = add(trial, claims, move.row, offers) or trial
@@ -260,6 +288,19 @@ def _write(
     return WriteClaim(first, key, meta.uid, meta.resource_version, allocation, tuple(users))
 
 
+def _make(pod: Pod, row: int, trial: Trial, snapshot: Snapshot) -> MakeClaim | None:
+    """The claim that is to be made in place of extended resources that the row does not offer."""
+    meta, missing = pod.metadata, missing_on(pod, snapshot, row)
+    given = trial.given.get(unwritten_key(meta.namespace, meta.uid, missing))
+    if not missing or given is None:
+        return None
+    claim, mappings = thought_up(pod, missing, snapshot.devices)
+    allocation = allocation_of(claim, given, snapshot.node_names[row], snapshot.devices)
+    key = ObjectKey(*unwritten_key(meta.namespace, meta.uid))
+    requests = tuple(claim.spec.devices.requests or ())
+    return MakeClaim(_key_of(pod), key, meta.uid, requests, mappings, allocation)
+
+
 def _key_of(pod: Pod) -> PodKey:
     return ObjectKey(pod.metadata.namespace, pod.metadata.name)
 
@@ -267,7 +308,7 @@ def _key_of(pod: Pod) -> PodKey:
 def _concerns(rejected: Rejected, event: ClusterEvent) -> Hint:
     """Who claims nothing is not helped; a claim that keeps its devices helps only its own pods."""
     keys = {key for pod in rejected.pods for _, key in device_claims_of(pod)}
-    if not keys:
+    if not keys and not any(may_be_backed(pod) for pod in rejected.pods):
         return Hint.SKIP
     found = event.devices
     if isinstance(found, ResourceClaim) and found.status.allocation is not None:

@@ -7,9 +7,11 @@ import numpy as np
 from msgspec.structs import replace
 
 from muster.api.core import Pod
+from muster.api.devices import DeviceClass
 from muster.api.quantity import format_amount
 from muster.base.arrays import Bool, Float64, Int32, Int64, pick
 from muster.cluster.axes import PODS
+from muster.cluster.extended_resources import PLENTY, backed_asks, backed_by
 from muster.cluster.requests import pod_requests
 from muster.cluster.snapshot import Snapshot
 from muster.cluster.tables import allocatable_of
@@ -128,6 +130,7 @@ class NodeResourcesFit:
             HintRule(Change.NODE_ADDED, _node_has_enough),
             HintRule(Change.NODE_ALLOCATABLE_GREW, _node_has_enough),
             HintRule(Change.POD_FREED, _node_has_enough),
+            HintRule(Change.RESOURCE_BACKED, _class_backs),
             HintRule(Change.POD_UPDATED),
         )
 
@@ -147,7 +150,16 @@ def _node_has_enough(rejected: Rejected, event: ClusterEvent) -> Hint:
     if event.node is None:
         return Hint.QUEUE
     offered = allocatable_of(event.node)
+    offered |= {name: offered.get(name) or PLENTY for name in event.backed}
     for pod in rejected.pods:
         if all(amount <= offered.get(name, 0) for name, amount in pod_requests(pod).items()):
             return Hint.QUEUE
     return Hint.SKIP
+
+
+def _class_backs(rejected: Rejected, event: ClusterEvent) -> Hint:
+    """A class that backs a resource makes nodes of those that do not offer it."""
+    if not isinstance(event.devices, DeviceClass):
+        return Hint.SKIP
+    backed = backed_by([event.devices])
+    return Hint.QUEUE if any(backed_asks(pod, backed) for pod in rejected.pods) else Hint.SKIP

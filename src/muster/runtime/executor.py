@@ -10,12 +10,14 @@ import itertools
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import msgspec
 import numpy as np
 from msgspec import Struct
 
 from muster.api.core import Pod
+from muster.assembly.claim_steps import is_over, steps_of
 from muster.assembly.requests import (
     Call,
     WireEffect,
@@ -32,10 +34,12 @@ from muster.framework.ports import (
     BindDone,
     BindFailed,
     BindPod,
+    DropClaim,
     Event,
     EvictDone,
     EvictFailed,
     EvictPod,
+    MakeClaim,
     PatchGroupStatus,
     PatchPodStatus,
     Prepare,
@@ -289,9 +293,12 @@ class Executor:
     async def _prepare(self, effect: Prepare) -> None:
         """A version or a uid is the precondition: said twice is as good as said once."""
         try:
-            if (before := protection_of(effect)) is not None:
-                await self._send(before, repeat_unanswered=True)
-            await self._send(request_of(effect, now_s=self._now_s()), repeat_unanswered=True)
+            if isinstance(effect, MakeClaim | DropClaim):
+                await self._step_through(effect)
+            else:
+                if (before := protection_of(effect)) is not None:
+                    await self._send(before, repeat_unanswered=True)
+                await self._send(request_of(effect, now_s=self._now_s()), repeat_unanswered=True)
         except ApiError as error:
             self.counts.write_failures += 1
             log.info("claim %s for pod %s: %s", effect.claim, effect.key, error)
@@ -300,6 +307,21 @@ class Executor:
         else:
             self.counts.written += 1
             self._post(PrepareDone(effect))
+
+    async def _step_through(self, effect: MakeClaim | DropClaim) -> None:
+        """One call after the other; what is created is not said twice: there would be two of it."""
+        steps, answer = steps_of(effect), None
+        while True:
+            try:
+                call = steps.send(answer)
+            except StopIteration:
+                return
+            try:
+                answer = _object_in(await self._send(call, repeat_unanswered=call.method != "POST"))
+            except ApiError as error:
+                if not is_over(effect, error.code):
+                    raise
+                answer = {}
 
     async def _patch(self, effect: PatchPodStatus | PatchGroupStatus) -> None:
         try:
@@ -362,3 +384,11 @@ class Executor:
             await self._pause(seconds)
         finally:
             self._pausing -= 1
+
+
+def _object_in(body: bytes) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -51,6 +51,7 @@ RIGHTS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     ("resource.k8s.io", "resourceslices", ("list", "watch"), "see which devices nodes have"),
     ("resource.k8s.io", "resourceclaims", ("list", "watch"), "see which devices pods ask for and have"),
     ("resource.k8s.io", "resourceclaims", ("patch",), "protect claims that have devices"),
+    ("resource.k8s.io", "resourceclaims", ("create", "delete"), "have devices for extended resources"),
     ("resource.k8s.io", "resourceclaims/status", ("patch",), "give devices to claims"),
     ("", "pods/binding", ("create",), "bind pods to nodes"),
     ("", "pods/status", ("patch",), "say on a pod why it waits"),

@@ -8,6 +8,8 @@ their group.
 from collections.abc import Hashable
 from math import inf
 
+from msgspec.structs import replace
+
 from muster.api.core import Pod
 from muster.cluster.budgets import Budget
 from muster.cluster.requests import pod_requests
@@ -126,6 +128,9 @@ class Books:
     def tell(self, event: ClusterEvent, now_s: float) -> None:
         """Wake whom a change of the cluster can help; before everything is listed nobody waits yet."""
         if self.synced:
+            backed = self.state.devices.backed
+            if backed and event.node is not None:
+                event = replace(event, backed=frozenset(backed))
             self.queue.tell(event, now_s)
 
     def free_promise(self, node_name: str, pod: Pod, now_s: float) -> None:

@@ -12,15 +12,18 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from muster.api.core import Pod
-from muster.api.devices import ResourceClaim
+from muster.api.devices import DeviceClass, ResourceClaim, ResourceClaimStatus
 from muster.base.errors import PluginError
+from muster.cluster.extended_resources import backed_asks
 from muster.cluster.volumes import Choice
 from muster.framework.events import Change, ClusterEvent, Rejected
 from muster.framework.groups import PodKey
 from muster.framework.ports import (
     DevicesGone,
     DevicesSeen,
+    DropClaim,
     Effect,
+    MakeClaim,
     PatchPodStatus,
     Prepare,
     PrepareFailed,
@@ -34,6 +37,7 @@ from muster.framework.status import Status, Verdict
 from muster.scheduling.books import Books
 from muster.scheduling.claim_users import is_waiting
 from muster.scheduling.double_claims import tell_double
+from muster.scheduling.extended_claims import drop_made, drop_unwanted
 from muster.scheduling.members import Cast, EntityKey, Member, Stage
 from muster.scheduling.preparations import UNPREPARED_S_MAX, Preparation
 from muster.scheduling.queue import Place
@@ -52,7 +56,11 @@ def needs_preparation(
 
     Raises   PluginError, before anything has been changed.
     """
-    if not any(member.pod.spec.volumes or member.pod.spec.resource_claims for member, _ in placements):
+    devices = books.state.devices
+    if not any(
+        member.pod.spec.volumes or member.pod.spec.resource_claims or backed_asks(member.pod, devices.backed)
+        for member, _ in placements
+    ):
         return {}
     snapshot = books.state.snapshot()
     rows = [(member.pod, snapshot.row_of_node[node_name]) for member, node_name in placements]
@@ -81,6 +89,7 @@ def begin(
         )
         books.preparations.add(preparation)
         books.preparations.touch(preparation.root)
+        effects += drop_made(books, member.key, uid)
         for write in preparation.writes:
             _count_as_chosen(books, write)
         if preparation.is_nominated and member.pod.status.nominated_node_name != node_name:
@@ -116,12 +125,17 @@ def see_devices(books: Books, event: DevicesSeen | DevicesGone, now_s: float) ->
             return []
         if isinstance(found, ResourceClaim):
             effects += tell_double(books, before, found)
+            effects += drop_unwanted(books, before, found)
     else:
         gone = devices.remove(event.kind, event.key, event.uid)
         if gone is None:
             return []
         found = gone
+        if isinstance(found, ResourceClaim):  # whatever it had is free
+            found = replace(found, status=ResourceClaimStatus())
     books.tell(ClusterEvent(Change.DEVICES_CHANGED, devices=found), now_s)
+    if isinstance(found, DeviceClass):
+        books.tell(ClusterEvent(Change.RESOURCE_BACKED, devices=found), now_s)
     books.preparations.touch_all()
     if isinstance(found, ResourceClaim):
         for entry in books.queue:
@@ -135,9 +149,9 @@ def fail_preparation(books: Books, event: PrepareFailed) -> None:
 
     A claim that only gets more users, and has changed, is written again as soon as it is seen changed.
     """
-    if event.code == 0:
-        return
     effect = event.effect
+    if isinstance(effect, DropClaim) or (event.code == 0 and not isinstance(effect, MakeClaim)):
+        return
     _unchoose(books, effect)
     member = books.members.find(effect.key)
     preparation = books.preparations.find(member.pod.metadata.uid) if member is not None else None
@@ -145,7 +159,10 @@ def fail_preparation(books: Books, event: PrepareFailed) -> None:
         if event.code == CONFLICT and isinstance(effect, WriteClaim) and effect.allocation is None:
             preparation.stale.append(effect)
         else:
-            text = f'claim "{effect.claim.name}" could not be written: {event.message or event.code}'
+            name = f'claim "{effect.claim.name}"'
+            if isinstance(effect, MakeClaim):
+                name = "the claim for its extended resources"
+            text = f"{name} could not be written: {event.message or event.code}"
             preparation.status = Status.unschedulable(text)
     books.preparations.touch_all()
 
@@ -304,7 +321,9 @@ def _why(lost: Preparation) -> str:
 
 
 def _count_as_chosen(books: Books, write: Prepare) -> None:
-    if isinstance(write, WriteClaim):
+    if isinstance(write, DropClaim):
+        return
+    if isinstance(write, WriteClaim | MakeClaim):
         if write.allocation is not None:
             books.state.devices.choose(write.claim, write.allocation)
         return
@@ -314,9 +333,9 @@ def _count_as_chosen(books: Books, write: Prepare) -> None:
 
 
 def _unchoose(books: Books, write: Prepare) -> None:
-    if isinstance(write, WriteClaim):
+    if isinstance(write, WriteClaim | MakeClaim):
         books.state.devices.unchoose(write.claim)
-    else:
+    elif not isinstance(write, DropClaim):
         books.state.volumes.unchoose(write.claim)
 
 
@@ -327,6 +346,10 @@ def _take_back(books: Books, preparation: Preparation) -> list[Effect]:
     for write in preparation.writes:
         if isinstance(write, WriteClaim):
             effects += _give_devices_back(books, write)
+            continue
+        if isinstance(write, MakeClaim | DropClaim):
+            _unchoose(books, write)
+            effects += drop_made(books, preparation.key, preparation.uid)
             continue
         claim = known.claims.get(write.claim)
         is_choice = write.claim in known.choices

@@ -102,6 +102,12 @@ class Preparations:
         if root in self._of_root:
             self.touched[root] = None
 
+    def see_pod(self, uid: str) -> None:
+        """A pod has changed: if it is in preparation, its tree is looked at."""
+        preparation = self._by_uid.get(uid)
+        if preparation is not None:
+            self.touch(preparation.root)
+
     def touch_all(self) -> None:
         """Have everybody looked at: who it concerns is not known."""
         self.touched.update(dict.fromkeys(self._of_root))

@@ -159,6 +159,7 @@ class Scheduler:
         books.free_promise(ended, pod, now_s)
         if pod.spec.node_name:
             lose_preparation(books, pod.metadata.uid)  # somebody else has bound it
+        books.preparations.see_pod(pod.metadata.uid)
         binding = books.inflight.find(pod.metadata.uid)
         if is_landed(books, seen):
             effects += see_landed(books, seen, now_s)

@@ -17,11 +17,12 @@ from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Reject
 from muster.placement.shapes import ShapeKey
 from muster.scheduling.members import EntityKey
 
-_NODE_CHANGES = (
+_NODE_CHANGES = (  # and what makes more of nodes
     Change.NODE_ADDED,
     Change.NODE_ALLOCATABLE_GREW,
     Change.NODE_LABELS_CHANGED,
     Change.NODE_TAINTS_CHANGED,
+    Change.RESOURCE_BACKED,
 )
 RulesOf = Callable[[str], tuple[HintRule, ...]]
 _Copies = dict[tuple[ShapeKey, float], int]  # on the node of an event: of each shape, without the weaker
@@ -148,7 +149,7 @@ class Sleepers:
                 continue
             if sleep.woken is None:
                 woken.append(self._wake_first(sleep))
-            sleep.is_doubted |= not self._counts_room(sleep)
+            sleep.is_doubted |= event.change is Change.RESOURCE_BACKED or not self._counts_room(sleep)
         return woken
 
     def doubt(self, sleep: Sleep, key: EntityKey) -> None:
@@ -217,7 +218,7 @@ class Sleepers:
         if not self._counts_room(sleep):
             return True
         if event.node is None:
-            return False
+            return event.change is Change.RESOURCE_BACKED  # it may make more of all nodes
         name = event.node.metadata.name
         asked = (refusal.shape, _takes_below(refusal))
         if asked not in copies:

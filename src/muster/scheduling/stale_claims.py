@@ -7,15 +7,16 @@ and whoever sees the claims free decides anew.  Next: `cycle.py`.
 
 from muster.cluster.devices import device_claims_of
 from muster.framework.groups import ObjectKey
-from muster.framework.ports import WriteClaim
+from muster.framework.ports import DropClaim, WriteClaim
 from muster.scheduling.attempt import UNSCHEDULABLE, Attempt
 from muster.scheduling.books import Books
 from muster.scheduling.claim_users import is_one_of
+from muster.scheduling.extended_claims import drop_made
 from muster.scheduling.members import Member
 from muster.scheduling.preparation import CLAIM_GATE
 
 
-def free_stale(books: Books, waiting: list[Member], refused: Attempt) -> list[WriteClaim]:
+def free_stale(books: Books, waiting: list[Member], refused: Attempt) -> list[WriteClaim | DropClaim]:
     """Writes that free claims which are reserved for nobody but these members, if claims were in the way."""
     if refused.reason != UNSCHEDULABLE or CLAIM_GATE not in refused.rejectors:
         return []
@@ -36,4 +37,5 @@ def free_stale(books: Books, waiting: list[Member], refused: Attempt) -> list[Wr
             writes[name] = WriteClaim(
                 member.key, name, meta.uid, meta.resource_version, None, (), clears=True
             )
-    return list(writes.values())
+    dropped = [drop for member in waiting for drop in drop_made(books, member.key, member.pod.metadata.uid)]
+    return [*writes.values(), *dropped]

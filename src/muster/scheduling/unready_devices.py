@@ -10,7 +10,7 @@ from muster.api.times import format_seconds
 from muster.cluster.device_readiness import find_unready
 from muster.cluster.devices import device_claims_of
 from muster.framework.groups import ObjectKey
-from muster.framework.ports import Prepare, WriteClaim
+from muster.framework.ports import MakeClaim, Prepare, WriteClaim
 from muster.scheduling.books import Books
 from muster.scheduling.claim_users import is_bound
 from muster.scheduling.preparations import Preparation
@@ -22,7 +22,7 @@ def stamped(writes: tuple[Prepare, ...] | None, now_s: float) -> tuple[Prepare, 
         return None
     return tuple(
         replace(write, allocation=replace(write.allocation, allocation_timestamp=format_seconds(now_s)))
-        if isinstance(write, WriteClaim) and write.allocation is not None
+        if isinstance(write, WriteClaim | MakeClaim) and write.allocation is not None
         else write
         for write in writes
     )

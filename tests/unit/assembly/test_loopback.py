@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from muster.api.devices import Allocation
 from muster.api.meta import Condition
 from muster.apiserver.exchange import Response
 from muster.assembly.loopback import Loopback, as_request, event_of_change, is_watched
@@ -16,15 +17,19 @@ from muster.framework.ports import (
     BindDone,
     BindFailed,
     BindPod,
+    DropClaim,
     Effect,
     Event,
     EvictDone,
     EvictFailed,
     EvictPod,
+    MakeClaim,
     NodeGone,
     ObjectReference,
     PatchPodStatus,
     PodSeen,
+    PrepareDone,
+    PrepareFailed,
     RecordEvent,
     Search,
     SearchDone,
@@ -200,3 +205,22 @@ def test_a_refused_eviction_is_told(evict: EvictPod, calls: int) -> None:
     loopback, line = make_loopback(403)
     assert loopback.perform(evict, 1.0) == EvictFailed(POD, "u", 403, "no")
     assert len(line.calls) == calls
+
+
+MAKE = MakeClaim(POD, ObjectKey("default", "unwritten"), "u", (), (), Allocation())
+DROP = DropClaim(POD, ObjectKey("default", "c"), "u", "uid-c")
+
+
+def test_a_claim_is_made_step_by_step_until_a_refusal() -> None:
+    loopback, line = make_loopback(201)
+    assert loopback.perform(MAKE, 1.0) == PrepareDone(MAKE)
+    assert [call.method for call in line.calls] == ["POST", "PATCH", "PATCH"]
+    loopback, line = make_loopback(403)
+    assert loopback.perform(MAKE, 1.0) == PrepareFailed(MAKE, 403, "no")
+    assert len(line.calls) == 1
+
+
+def test_a_claim_that_is_gone_already_is_dropped() -> None:
+    loopback, line = make_loopback(404)
+    assert loopback.perform(DROP, 1.0) == PrepareDone(DROP)
+    assert [call.method for call in line.calls] == ["PATCH", "PATCH", "DELETE"]

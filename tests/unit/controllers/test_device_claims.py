@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.unit.controllers.small_cluster import SmallCluster
 
-from muster.controllers.device_claims import DeviceClaims, claim_names_of
+from muster.controllers.device_claims import EXTENDED, DeviceClaims, claim_names_of
 from muster.controllers.ports import DEVICE_CLAIM_TEMPLATES, DEVICE_CLAIMS, POD_GROUPS, PODS, Object
 
 ASKED: Object = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}
@@ -102,3 +102,16 @@ def test_a_group_keeps_its_claim_while_it_exists() -> None:
     cluster.delete(POD_GROUPS, "g")
     cluster.patch(DEVICE_CLAIMS, name, {"metadata": {"labels": {"x": "y"}}})
     assert cluster.get(DEVICE_CLAIMS, name)["status"] == {}
+
+
+def test_a_claim_made_in_place_of_extended_resources_goes_when_its_pod_ends() -> None:
+    cluster = make_cluster()
+    pod = cluster.create(PODS, "p", spec={"nodeName": "n1"})
+    cluster.create(DEVICE_CLAIMS, "c", spec=ASKED)
+    cluster.patch(DEVICE_CLAIMS, "c", {"metadata": {"annotations": {EXTENDED: "true"}}})
+    allocate(cluster, "c", as_user(pod))
+    said = {"extendedResourceClaimStatus": {"resourceClaimName": "c", "requestMappings": []}}
+    cluster.send("PATCH", PODS, "default", "p", {"status": said}, "status")
+    assert cluster.get(DEVICE_CLAIMS, "c")["status"]["allocation"] == GIVEN
+    cluster.send("PATCH", PODS, "default", "p", {"status": {"phase": "Succeeded"}}, "status")
+    assert cluster.all(DEVICE_CLAIMS) == []

@@ -1,5 +1,8 @@
 """DynamicResources."""
 
+from hypothesis import given as drawn
+from hypothesis import settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.unit.cluster.device_objects import (
     DRIVER,
@@ -16,9 +19,10 @@ from muster.api.devices import DeviceObject
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Change, ClusterEvent, Hint, Rejected
 from muster.framework.groups import ObjectKey
-from muster.framework.ports import WriteClaim
+from muster.framework.ports import MakeClaim, WriteClaim
 from muster.framework.status import Verdict
 from muster.plugins.dynamic_resources import CANNOT, NOT_THERE, DynamicResources
+from muster.plugins.node_resources import NodeResourcesFit
 from muster.testing.builders import ClusterBuilder, make_cluster, make_pod
 from muster.testing.conformance import check_plugin
 
@@ -223,3 +227,97 @@ def test_a_pair_of_devices_is_found_by_what_they_share() -> None:
     assert isinstance(write, WriteClaim)
     assert write.allocation is not None
     assert [result.device for result in write.allocation.devices.results or ()] == ["gpu-2", "gpu-3"]
+
+
+GPU_POD = make_pod("p", uid="uid-p", gpu=2)
+
+
+def backed_cluster(*objects: DeviceObject, gpu_on_n3: int = 0) -> ClusterBuilder:
+    """n1 with two devices, n2 with one, n3 with GPUs of its own if any; the class "gpu" backs GPUs."""
+    cluster = make_cluster().nodes(2).node(gpu=gpu_on_n3)
+    found = make_class()
+    for each in (
+        make_slice("n1", make_device("gpu-0"), make_device("gpu-1")),
+        make_slice("n2", make_device("gpu-0")),
+        replace(found, spec=replace(found.spec, extended_resource_name="nvidia.com/gpu")),
+        *objects,
+    ):
+        cluster.state.devices.apply(each)
+    return cluster
+
+
+def test_it_keeps_the_contract_for_extended_resources() -> None:
+    pods = [GPU_POD, make_pod("q", uid="uid-q", gpu=1), make_pod("r")]
+    check_plugin(DynamicResources(), pods=pods, snapshots=[backed_cluster(gpu_on_n3=4).snapshot()])
+
+
+def test_an_extended_resource_is_had_from_devices_or_from_the_node() -> None:
+    assert feasible(backed_cluster().snapshot(), GPU_POD) == [True, False, False]
+    assert feasible(backed_cluster(gpu_on_n3=2).snapshot(), GPU_POD) == [True, False, True]
+    taken = make_claim("other", allocation=given("gpu-0"))
+    assert feasible(backed_cluster(taken).snapshot(), GPU_POD) == [False, False, False]
+
+
+def test_members_that_ask_for_an_extended_resource_share_a_node_s_devices() -> None:
+    fork = backed_cluster().snapshot().fork()
+    fork.place(make_pod("q", uid="uid-q", gpu=1), 0)
+    assert feasible(fork, GPU_POD) == [False, False, False]
+    assert feasible(fork, make_pod("r", uid="uid-r", gpu=1)) == [True, True, False]
+
+
+def test_a_claim_is_to_be_made_only_where_the_node_has_none_of_its_own() -> None:
+    snapshot = backed_cluster(gpu_on_n3=2).snapshot()
+    placed = [(GPU_POD, 0), (make_pod("q", uid="uid-q", gpu=1), 2)]
+    ((key, (make,)),) = DynamicResources().prepare(placed, snapshot).items()
+    assert key == ObjectKey("default", "p")
+    assert isinstance(make, MakeClaim)
+    assert [(each.name, each.exactly.count) for each in make.requests if each.exactly] == [
+        (make.mappings[0].request_name, 2)
+    ]
+    assert [result.device for result in make.allocation.devices.results or ()] == ["gpu-0", "gpu-1"]
+
+
+def test_devices_that_become_free_wake_who_asks_for_an_extended_resource() -> None:
+    helps = next(
+        rule.helps for rule in DynamicResources().hint_rules() if rule.change is Change.DEVICES_CHANGED
+    )
+    assert helps is not None
+    rejected = Rejected(None, None, (GPU_POD,))
+    freed, held = make_claim("other"), make_claim("other", allocation=given("gpu-0"))
+    events = [ClusterEvent(Change.DEVICES_CHANGED, devices=found) for found in (freed, held)]
+    assert [helps(rejected, event) for event in events] == [Hint.QUEUE, Hint.SKIP]
+
+
+@settings(max_examples=60, deadline=None)
+@drawn(
+    offered=st.lists(st.integers(0, 3), min_size=1, max_size=4),
+    devices=st.lists(st.integers(0, 3), min_size=4, max_size=4),
+    asked=st.lists(st.integers(1, 3), min_size=1, max_size=5),
+    choices=st.lists(st.integers(0, 3), min_size=5, max_size=5),
+)
+def test_node_by_node_either_its_own_resource_or_its_devices_are_counted(
+    offered: list[int], devices: list[int], asked: list[int], choices: list[int]
+) -> None:
+    cluster = make_cluster()
+    found = make_class()
+    cluster.state.devices.apply(
+        replace(found, spec=replace(found.spec, extended_resource_name="nvidia.com/gpu"))
+    )
+    for index, count in enumerate(offered):
+        cluster.node(gpu=count)
+        there = [make_device(f"gpu-{number}") for number in range(devices[index])]
+        cluster.state.devices.apply(make_slice(f"n{index + 1}", *there))
+    room = [own or there for own, there in zip(offered, devices, strict=False)]
+    fork = cluster.snapshot().fork()
+    for number, count in enumerate(asked):
+        wanted = make_pod(f"p{number}", uid=f"u{number}", gpu=count)
+        rows = fork.live_rows()
+        masks = [
+            plugin.filter(wanted, fork, rows).feasible for plugin in (NodeResourcesFit(), DynamicResources())
+        ]
+        both = (masks[0] & masks[1]).tolist()
+        assert both == [count <= left for left in room]
+        row = choices[number] % len(room)
+        if both[row]:
+            fork.place(wanted, row)
+            room[row] -= count

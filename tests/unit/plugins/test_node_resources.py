@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
+from tests.unit.cluster.device_objects import make_class
 
 from muster.api.core import Pod
+from muster.api.devices import DeviceClass
 from muster.cluster.requests import pod_requests
 from muster.cluster.tables import allocatable_of
 from muster.framework.events import Change, ClusterEvent, Hint, Rejected
@@ -133,3 +136,41 @@ def test_room_freed_on_a_node_not_told_wakes() -> None:
     assert helps is not None
     rejected = Rejected(None, None, (make_pod(cpu=9),))
     assert helps(rejected, ClusterEvent(Change.POD_FREED, pod=make_pod("old"))) is Hint.QUEUE
+
+
+def backing_class() -> DeviceClass:
+    found = make_class()
+    return replace(found, spec=replace(found.spec, extended_resource_name="nvidia.com/gpu"))
+
+
+def test_a_node_without_a_backed_resource_is_judged_by_its_devices_instead() -> None:
+    cluster = make_cluster().node(gpu=1).nodes(1).running("old", "n1", gpu=1)
+    filtered = NodeResourcesFit().filter
+    plain = cluster.snapshot()
+    assert filtered(make_pod(gpu=1), plain, plain.live_rows()).feasible.tolist() == [False, False]
+    cluster.state.devices.apply(backing_class())
+    backed = cluster.snapshot()
+    assert filtered(make_pod(gpu=1), backed, backed.live_rows()).feasible.tolist() == [False, True]
+    cluster.state.devices.remove(DeviceClass, ("", "gpu"), "")
+    again = cluster.snapshot()
+    assert filtered(make_pod(gpu=1), again, again.live_rows()).feasible.tolist() == [False, False]
+
+
+def test_where_no_node_offers_a_backed_resource_nobody_is_short_of_it() -> None:
+    cluster = make_cluster().nodes(1)
+    cluster.state.devices.apply(backing_class())
+    snapshot = cluster.snapshot()
+    assert NodeResourcesFit().capacity(make_pod(gpu=1), snapshot, snapshot.live_rows()).tolist() != [0]
+
+
+def test_a_class_and_nodes_wake_who_asks_for_what_it_backs() -> None:
+    rules = {rule.change: rule for rule in NodeResourcesFit().hint_rules()}
+    of_class, of_node = rules[Change.RESOURCE_BACKED].helps, rules[Change.NODE_ADDED].helps
+    assert of_class is not None
+    assert of_node is not None
+    asks, other = (Rejected(None, None, (pod,)) for pod in (make_pod(gpu=1), make_pod(cpu=9)))
+    seen = ClusterEvent(Change.RESOURCE_BACKED, devices=backing_class())
+    assert [of_class(each, seen) for each in (asks, other)] == [Hint.QUEUE, Hint.SKIP]
+    plain = ClusterEvent(Change.NODE_ADDED, node=make_node(cpu=8))
+    backed = replace(plain, backed=frozenset(("nvidia.com/gpu",)))
+    assert [of_node(asks, each) for each in (plain, backed)] == [Hint.SKIP, Hint.QUEUE]

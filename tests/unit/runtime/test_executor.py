@@ -8,20 +8,25 @@ import numpy as np
 import pytest
 from tests.unit.runtime.in_process import ManualClock
 
+from muster.api.devices import Allocation
 from muster.api.meta import Condition
+from muster.assembly.requests import WireEffect
 from muster.base.errors import ApiError, Conflict, Unavailable
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import (
     BindDone,
     BindFailed,
     BindPod,
+    DropClaim,
     Event,
     EvictDone,
     EvictFailed,
     EvictPod,
+    MakeClaim,
     ObjectReference,
-    PatchGroupStatus,
     PatchPodStatus,
+    PrepareDone,
+    PrepareFailed,
     RecordEvent,
     WriteFailed,
 )
@@ -74,7 +79,7 @@ class Bench:
             **settings,
         )
 
-    async def perform(self, *effects: BindPod | PatchPodStatus | PatchGroupStatus | RecordEvent) -> None:
+    async def perform(self, *effects: WireEffect) -> None:
         for effect in effects:
             self.executor.perform(effect)
         await self.executor._idle.wait()
@@ -397,3 +402,32 @@ async def test_whoever_must_wait_keeps_nobody_else_waiting() -> None:
     told.set()
     await bench.executor._idle.wait()
     assert [event.key.name for event in bench.events if isinstance(event, BindDone)] == ["q", "p"]
+
+
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+MAKE = MakeClaim(ObjectKey("default", "p"), ObjectKey("default", "unwritten"), "uid-p", (), (), Allocation())
+DROP = DropClaim(ObjectKey("default", "p"), ObjectKey("default", "old"), "uid-p", "uid-old")
+
+
+async def test_a_claim_is_made_under_the_name_that_the_server_gives_it() -> None:
+    bench = Bench()
+    bench.api.replies[CLAIMS] = [b'{"metadata": {"name": "p-x", "uid": "uid-c"}}']
+    await bench.perform(MAKE)
+    assert bench.api.calls == [("POST", CLAIMS), ("PATCH", f"{CLAIMS}/p-x/status"), ("PATCH", STATUS)]
+    assert bench.events == [PrepareDone(MAKE)]
+
+
+async def test_a_claim_whose_creation_got_no_answer_is_not_made_twice() -> None:
+    bench = Bench()
+    bench.api.replies[CLAIMS] = [Unavailable("no answer", code=0)]
+    await bench.perform(MAKE)
+    assert bench.api.calls == [("POST", CLAIMS)]
+    assert [event.code for event in bench.events if isinstance(event, PrepareFailed)] == [0]
+
+
+async def test_a_claim_is_dropped_though_its_pod_is_gone() -> None:
+    bench = Bench()
+    bench.api.replies[STATUS] = [ApiError("gone", code=404)]
+    await bench.perform(DROP)
+    assert bench.api.calls == [("PATCH", STATUS), ("PATCH", f"{CLAIMS}/old"), ("DELETE", f"{CLAIMS}/old")]
+    assert bench.events == [PrepareDone(DROP)]

@@ -7,8 +7,10 @@ process that may not write any more.  Next: `line.py`.
 
 import itertools
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
+from muster.assembly.claim_steps import is_over, steps_of
 from muster.assembly.requests import JSON, Call, WireEffect, mark_of, may_go_unmarked, path_of, request_of
 from muster.controllers.ports import PODS
 from muster.framework.groups import ObjectKey
@@ -16,10 +18,12 @@ from muster.framework.ports import (
     BindDone,
     BindFailed,
     BindPod,
+    DropClaim,
     Event,
     EvictDone,
     EvictFailed,
     EvictPod,
+    MakeClaim,
     PatchGroupStatus,
     PatchPodStatus,
     Prepare,
@@ -167,7 +171,30 @@ class Outbox:
             outcome = PrepareDone(effect) if is_done else PrepareFailed(effect, answer.code, answer.message)
             self._finish_later(lane_key, outcome, answer)
 
-        self._send(request_of(effect, now_s=self._now_s()), answered, repeat_unanswered=True)
+        if isinstance(effect, MakeClaim | DropClaim):
+            self._step_through(effect, lane_key)
+        else:
+            self._send(request_of(effect, now_s=self._now_s()), answered, repeat_unanswered=True)
+
+    def _step_through(self, effect: MakeClaim | DropClaim, lane_key: Lane) -> None:
+        steps = steps_of(effect)
+
+        def answered(answer: Answer) -> None:
+            if 0 < answer.code < 300 or is_over(effect, answer.code):
+                go_on(answer.body)
+            else:
+                failed = PrepareFailed(effect, answer.code, answer.message)
+                self._finish_later(lane_key, failed, answer)
+
+        def go_on(found: Mapping[str, Any] | None) -> None:
+            try:
+                call = steps.send(found)
+            except StopIteration:
+                self._finish(lane_key, PrepareDone(effect))
+                return
+            self._send(call, answered, repeat_unanswered=call.method != "POST")
+
+        go_on(None)
 
     def _patch(self, effect: PatchPodStatus | PatchGroupStatus, lane_key: Lane) -> None:
         def answered(answer: Answer) -> None:

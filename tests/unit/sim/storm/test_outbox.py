@@ -3,8 +3,18 @@
 import pytest
 from tests.unit.sim.storm.stage import Stage
 
+from muster.api.devices import Allocation
 from muster.framework.groups import ObjectKey
-from muster.framework.ports import BindDone, BindFailed, BindPod, Event
+from muster.framework.ports import (
+    BindDone,
+    BindFailed,
+    BindPod,
+    DropClaim,
+    Event,
+    MakeClaim,
+    PrepareDone,
+    PrepareFailed,
+)
 from muster.sim.storm.line import Line
 from muster.sim.storm.outbox import Outbox
 from muster.sim.storm.weather import CALM, Weather
@@ -86,3 +96,23 @@ def test_the_server_is_left_alone_for_as_long_as_it_asks() -> None:
     assert desk.stage.counts["binding refused with 429"] == 1
     desk.stage.run(0.5)
     assert desk.stage.counts["binding refused with 429"] == 2
+
+
+DROP = DropClaim(ObjectKey("default", "p"), ObjectKey("default", "gone"), "u", "uid-c")
+
+
+def test_a_claim_that_is_gone_is_dropped_though_nothing_of_it_is_there() -> None:
+    desk = Desk()
+    desk.outbox.perform(DROP)
+    desk.stage.run(60.0)
+    assert desk.told == [PrepareDone(DROP)]
+    assert desk.outbox.is_idle
+
+
+def test_a_claim_is_made_no_further_than_its_first_refusal() -> None:
+    desk = Desk(Weather(error_500=1.0))
+    make = MakeClaim(ObjectKey("default", "p"), ObjectKey("default", "c"), "u", (), (), Allocation())
+    desk.outbox.perform(make)
+    desk.stage.run(60.0)
+    assert [event.code for event in desk.told if isinstance(event, PrepareFailed)] == [500]
+    assert sum(desk.stage.counts.values()) == 5

@@ -1,0 +1,86 @@
+"""Claims in place of extended resources as requests: several, one after the other, each after its answer.
+
+In come `MakeClaim` and `DropClaim`; out go calls.  Whoever performs them sends back what the server answered,
+and stops at the first refusal.  Source: KEP-5004.  Next: `runtime/executor.py`, `loopback.py`.
+"""
+
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import msgspec
+
+from muster.api.devices import Consumer
+from muster.assembly.requests import DEVICE_CLAIMS, JSON, MERGE, PODS, PROTECTION, STRATEGIC, Call, path_of
+from muster.cluster.extended_resources import ANNOTATION
+from muster.framework.ports import DropClaim, MakeClaim
+
+Steps = Generator[Call, Mapping[str, Any] | None, None]
+
+
+def steps_of(effect: MakeClaim | DropClaim) -> Steps:
+    """The calls that perform it; send in the object that answered each."""
+    return _make(effect) if isinstance(effect, MakeClaim) else _drop(effect)
+
+
+def is_over(effect: MakeClaim | DropClaim, code: int) -> bool:
+    """Whether a refusal with this status says that what is to go has gone, or is another of its name."""
+    return isinstance(effect, DropClaim) and code in (404, 409, 422)
+
+
+def _make(effect: MakeClaim) -> Steps:
+    namespace, pod_name = effect.key
+    made = yield Call("POST", path_of(DEVICE_CLAIMS, namespace), JSON, _claim(effect))
+    metadata = (made or {}).get("metadata") or {}
+    name, uid = str(metadata.get("name") or ""), metadata.get("uid")
+    status = {
+        "allocation": msgspec.to_builtins(effect.allocation),
+        "reservedFor": [msgspec.to_builtins(Consumer("pods", pod_name, effect.uid))],
+    }
+    body = {"metadata": {"uid": uid}, "status": status}
+    yield Call("PATCH", path_of(DEVICE_CLAIMS, namespace, name, "status"), MERGE, body)
+    said = {"requestMappings": msgspec.to_builtins(list(effect.mappings)), "resourceClaimName": name}
+    yield _said(effect, said)
+
+
+def _drop(effect: DropClaim) -> Steps:
+    yield _said(effect, None)
+    path = path_of(DEVICE_CLAIMS, *effect.claim)
+    freed: dict[str, Any] = {
+        "uid": effect.claim_uid,
+        "$deleteFromPrimitiveList/finalizers": [PROTECTION],
+    }
+    yield Call("PATCH", path, STRATEGIC, {"metadata": freed})
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": effect.claim_uid}}
+    yield Call("DELETE", path, JSON, options)
+
+
+def _said(effect: MakeClaim | DropClaim, status: dict[str, Any] | None) -> Call:
+    body = {"metadata": {"uid": effect.uid}, "status": {"extendedResourceClaimStatus": status}}
+    return Call("PATCH", path_of(PODS, *effect.key, "status"), MERGE, body)
+
+
+def _claim(effect: MakeClaim) -> dict[str, Any]:
+    namespace, pod_name = effect.key
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": pod_name, "uid": effect.uid, "controller": True}
+    requests = []
+    for request in effect.requests:
+        asked = request.exactly
+        if asked is not None:
+            exactly = {
+                "deviceClassName": asked.device_class_name,
+                "allocationMode": asked.allocation_mode,
+                "count": asked.count,
+            }
+            requests.append({"name": request.name, "exactly": exactly})
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {
+            "generateName": f"{pod_name}-extended-resources-",
+            "namespace": namespace,
+            "annotations": {ANNOTATION: "true"},
+            "finalizers": [PROTECTION],
+            "ownerReferences": [owner],
+        },
+        "spec": {"devices": {"requests": requests}},
+    }
