@@ -24,6 +24,8 @@ _NODE_CHANGES = (  # and what makes more of nodes
     Change.NODE_TAINTS_CHANGED,
     Change.RESOURCE_BACKED,
 )
+# of no one node: it may make more of all of them
+_OF_ALL_NODES = (Change.STORAGE_CHANGED, Change.DEVICES_CHANGED, Change.RESOURCE_BACKED)
 RulesOf = Callable[[str], tuple[HintRule, ...]]
 _Copies = dict[tuple[ShapeKey, float], int]  # on the node of an event: of each shape, without the weaker
 FRESH_S = 10.0  # a refusal older than this is found anew before it is told to one more
@@ -149,7 +151,7 @@ class Sleepers:
                 continue
             if sleep.woken is None:
                 woken.append(self._wake_first(sleep))
-            sleep.is_doubted |= event.change is Change.RESOURCE_BACKED or not self._counts_room(sleep)
+            sleep.is_doubted |= event.change in _OF_ALL_NODES or not self._counts_room(sleep)
         return woken
 
     def doubt(self, sleep: Sleep, key: EntityKey) -> None:
@@ -218,7 +220,7 @@ class Sleepers:
         if not self._counts_room(sleep):
             return True
         if event.node is None:
-            return event.change is Change.RESOURCE_BACKED  # it may make more of all nodes
+            return event.change in _OF_ALL_NODES
         name = event.node.metadata.name
         asked = (refusal.shape, _takes_below(refusal))
         if asked not in copies:

@@ -1,7 +1,7 @@
 """Claims made in place of extended resources, told as stories."""
 
 from msgspec.structs import replace
-from tests.unit.cluster.device_objects import make_claim, make_class, make_device, make_slice
+from tests.unit.cluster.device_objects import given, make_claim, make_class, make_device, make_slice
 from tests.unit.scheduling.world import World
 
 from muster.api.core import ExtendedResourceClaimStatus
@@ -90,7 +90,8 @@ def test_a_claim_that_could_not_be_made_gives_the_place_back() -> None:
 def test_a_claim_that_appears_when_its_pod_has_given_up_is_dropped() -> None:
     world = make_world().pod("a", uid="uid-a", gpu=1).run()
     (make,) = world.of(MakeClaim)
-    world.delete_node("n").run()
+    world.tell(PrepareFailed(make, 0, "no answer")).run()
+    assert not world.of(DropClaim)
     world.forget_effects().tell(DevicesSeen(made_for("a", make.allocation))).run()
     assert [drop.claim_uid for drop in world.of(DropClaim)] == ["uid-made"]
 
@@ -103,3 +104,11 @@ def test_a_claim_left_by_an_earlier_scheduler_is_dropped_and_what_it_had_given_a
     assert not later.of(MakeClaim)
     later.tell(DevicesGone(ResourceClaim, ("default", "made"), "uid-made")).run(60)
     assert [again.allocation.devices for again in later.of(MakeClaim)] == [make.allocation.devices]
+
+
+def test_who_waits_for_the_devices_of_a_claim_is_placed_when_it_is_gone() -> None:
+    other = make_claim("other", allocation=given("gpu-0", node="n"))
+    world = make_world(other).pod("a", uid="uid-a", gpu=1).run(30)
+    assert not world.of(MakeClaim)
+    world.tell(DevicesGone(ResourceClaim, ("default", "other"), "uid-other")).run(15)
+    assert [make.key.name for make in world.of(MakeClaim)] == ["a"]
