@@ -119,6 +119,7 @@ def end_gang(
         effects.append(_record(group, _holding(books, leaf), "GangHalfHeld", text))
     if going:
         gang.ending, gang.cause = ending, cause
+        books.touch(group_entity(group.key))  # who waits of it is held before anybody is decided on again
         give_up_rooms(books, group_entity(group.key), now_s)
         if ending == RELEASE:
             gang.release(now_s)

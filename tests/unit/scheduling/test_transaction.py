@@ -122,6 +122,17 @@ def test_the_released_are_waited_for_before_anybody_is_placed_anew() -> None:
     assert whole(world) == ("True", "Bound")
 
 
+def test_a_gang_torn_by_a_preemption_is_held_before_anything_is_seen_of_its_release() -> None:
+    world = half_bound().delete("g-2").members("g", 2, cpu=4).run(30)
+    assert world.place("g") == "unschedulable"
+    world.refused = {}
+    world.deny_evictions = True
+    world.pod("big", cpu=3, priority=9).run(0.5)
+    assert "g-0" in released(world)
+    world.node("n2", cpu=8).run(1)
+    assert "g-2" not in world.bound
+
+
 def test_a_member_that_could_not_be_deleted_is_asked_again() -> None:
     world = half_bound()
     world.deny_evictions = True
