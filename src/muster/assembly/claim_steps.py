@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from muster.api.devices import Consumer
-from muster.assembly.requests import DEVICE_CLAIMS, JSON, MERGE, PODS, PROTECTION, STRATEGIC, Call, path_of
+from muster.assembly.requests import JSON, MERGE, PROTECTION, STRATEGIC, Call, path_of
 from muster.cluster.extended_resources import ANNOTATION
+from muster.controllers.ports import DEVICE_CLAIMS, PODS
 from muster.framework.ports import DropClaim, MakeClaim
 
 Steps = Generator[Call, Mapping[str, Any] | None, None]

@@ -14,7 +14,15 @@ import msgspec
 from muster.api.meta import Condition
 from muster.api.storage import SELECTED_NODE
 from muster.cluster.gpu_annotations import index_annotation
-from muster.controllers.ports import Kind, Write
+from muster.controllers.ports import (
+    DEVICE_CLAIMS,
+    POD_GROUPS,
+    PODS,
+    VOLUME_CLAIMS,
+    VOLUMES,
+    Kind,
+    Write,
+)
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import (
     BindPod,
@@ -133,12 +141,7 @@ def micro_time(now_s: float) -> str:
     return datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-PODS = Kind("", "v1", "pods")
-_GROUPS = Kind("scheduling.k8s.io", "v1beta1", "podgroups")
 _EVENTS = Kind("events.k8s.io", "v1", "events")
-_VOLUMES = Kind("", "v1", "persistentvolumes")
-DEVICE_CLAIMS = Kind("resource.k8s.io", "v1", "resourceclaims")
-_VOLUME_CLAIMS = Kind("", "v1", "persistentvolumeclaims")
 
 
 def _binding(effect: BindPod) -> Call:
@@ -171,7 +174,7 @@ def _promise(effect: PromiseVolume) -> Call:
     if effect.version:
         metadata["resourceVersion"] = effect.version
     body = {"metadata": metadata, "spec": {"claimRef": reference}}
-    return Call("PATCH", path_of(_VOLUMES, "", effect.volume_name), MERGE, body)
+    return Call("PATCH", path_of(VOLUMES, "", effect.volume_name), MERGE, body)
 
 
 def _claim_status(effect: WriteClaim) -> Call:
@@ -188,7 +191,7 @@ def _claim_status(effect: WriteClaim) -> Call:
 def _selection(effect: SelectNode) -> Call:
     annotations = {SELECTED_NODE: effect.node_name or None}
     body = {"metadata": {"uid": effect.claim_uid, "annotations": annotations}}
-    return Call("PATCH", path_of(_VOLUME_CLAIMS, *effect.claim), MERGE, body)
+    return Call("PATCH", path_of(VOLUME_CLAIMS, *effect.claim), MERGE, body)
 
 
 def _deletion(effect: EvictPod) -> Call:
@@ -213,7 +216,7 @@ def _group_status(effect: PatchGroupStatus) -> Call:
     if effect.order:
         status["$setElementOrder/conditions"] = [{"type": type_} for type_ in effect.order]
     body = {"metadata": {"uid": effect.uid}, "status": status}
-    return Call("PATCH", path_of(_GROUPS, *effect.key, "status"), STRATEGIC, body)
+    return Call("PATCH", path_of(POD_GROUPS, *effect.key, "status"), STRATEGIC, body)
 
 
 def _condition(condition: Condition) -> dict[str, Any]:

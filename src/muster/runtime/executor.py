@@ -28,7 +28,7 @@ from muster.assembly.requests import (
     request_of,
 )
 from muster.base.errors import ApiError, Conflict, Unavailable
-from muster.controllers.ports import Kind
+from muster.controllers.ports import PODS
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import (
     BindDone,
@@ -57,8 +57,6 @@ EVENT_PATIENCE_S = 5.0  # so long an event lets bindings go first, even if they 
 TRIES = 5
 BACKOFF_S_FIRST, BACKOFF_S_MAX = 0.1, 2.0
 UNKNOWN = 0
-
-_PODS = Kind("", "v1", "pods")
 
 log = logging.getLogger("muster.executor")
 
@@ -236,9 +234,7 @@ class Executor:
 
     async def _is_bound_as_asked(self, effect: BindPod) -> bool:
         try:
-            answer = await self._send(
-                Call("GET", path_of(_PODS, *effect.key), "", {}), repeat_unanswered=True
-            )
+            answer = await self._send(Call("GET", path_of(PODS, *effect.key), "", {}), repeat_unanswered=True)
             pod = msgspec.json.decode(answer, type=Pod)
         except (ApiError, msgspec.DecodeError, RecursionError) as error:
             log.warning("whether %s was bound all the same could not be seen: %s", effect.key, error)

@@ -16,7 +16,7 @@ from muster.api.times import parse_seconds
 from muster.assembly.leadership import NAMESPACE, Lease
 from muster.assembly.requests import path_of
 from muster.base.errors import ApiError
-from muster.controllers.ports import Kind
+from muster.controllers.ports import LEASES, PODS, Kind
 from muster.runtime.client import ApiClient
 
 GROUP_VERSION = "scheduling.k8s.io/v1beta1"
@@ -25,9 +25,7 @@ API_FLAG = f"--runtime-config={GROUP_VERSION}=true"
 STOCK_NAME, STOCK_LEASE = "default-scheduler", "kube-scheduler"
 RECENT_S = 30.0
 
-_PODS = Kind("", "v1", "pods")
 _EVENTS = Kind("events.k8s.io", "v1", "events")
-_LEASES = Kind("coordination.k8s.io", "v1", "leases")
 _REVIEWS = Kind("authorization.k8s.io", "v1", "selfsubjectaccessreviews")
 
 # What `muster run` does: group, resource, verbs, and the sentence for a user who may not.
@@ -193,7 +191,7 @@ async def _is_served(client: ApiClient) -> bool:
 async def _is_gate_on(client: ApiClient, namespace: str) -> tuple[bool | None, str]:
     """Create a pod that names a group, as a dry run, and see whether the name comes back."""
     try:
-        answer = await client.call("POST", path_of(_PODS, namespace), probe_pod(), query={"dryRun": "All"})
+        answer = await client.call("POST", path_of(PODS, namespace), probe_pod(), query={"dryRun": "All"})
     except ApiError as error:
         return None, f"a dry run of creating a pod in namespace {namespace} was refused: {error}"
     return bool(answer.read(Probed).spec.scheduling_group), ""
@@ -332,7 +330,7 @@ def judge_rivals(
 
 async def _holder_of(client: ApiClient, namespace: str, name: str, now_s: float) -> LeaseHolder | None:
     try:
-        answer = await client.call("GET", path_of(_LEASES, namespace, name))
+        answer = await client.call("GET", path_of(LEASES, namespace, name))
     except ApiError as error:
         if error.code == 404:
             return None
