@@ -69,7 +69,6 @@ class Candidacy:
         self.begins_s = math.inf
         self._seen: Lease | None = None
         self._seen_s = -math.inf
-        self._duration_s = LEASE_S
         self._wait_s: float | None = None  # before a leader that is new begins; None: it is not new
 
     @property
@@ -85,7 +84,8 @@ class Candidacy:
     @property
     def free_s(self) -> float:
         """When the lease as last seen runs out, unless it is renewed; -inf: it was not seen yet."""
-        return self._seen_s + self._duration_s
+        duration_s = self._seen.spec.lease_duration_seconds if self._seen is not None else None
+        return self._seen_s + float(duration_s or LEASE_S)
 
     def left_s(self, now_s: float) -> float:
         """How long the lease may still go without a renewal."""
@@ -109,7 +109,6 @@ class Candidacy:
             self._seen_s = now_s
         self._note_version(lease)
         self._seen = lease
-        self._duration_s = float(lease.spec.lease_duration_seconds or LEASE_S)
 
     def bid(self, lease: Lease | None, now_s: float) -> Call | None:
         """Given the lease as just read (None: there is none), the write that acquires or renews it.
