@@ -60,5 +60,10 @@ def version_number(version: str) -> int | None:
 
 def is_older(found: ObjectMeta, known: ObjectMeta) -> bool:
     """Whether one state of an object came before another; False where that cannot be told."""
-    now, before = version_number(found.resource_version), version_number(known.resource_version)
+    return is_earlier(found.resource_version, known.resource_version)
+
+
+def is_earlier(version: str, than: str) -> bool:
+    """Whether one resourceVersion came before another; False where that cannot be told."""
+    now, before = version_number(version), version_number(than)
     return now is not None and before is not None and now < before

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from msgspec import Raw, Struct
 
-from muster.api.meta import ObjectMeta, is_older, version_number
+from muster.api.meta import ObjectMeta, is_earlier, version_number
 from muster.base.errors import ApiError, Expired, Unavailable
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import Event
@@ -147,9 +147,7 @@ class ListWatch(Generic[Item]):
         self._now_s = now_s
         self._known: dict[ObjectKey, _Known[Item]] = {}
         self._version = ""
-        self._newest: int | None = (
-            None  # the highest version the server has shown, kept when the place is not
-        )
+        self._newest = 0  # the highest version the server has shown, kept when the place is not
         self._failures = 0
         page_of: Any = Page
         self._page_decoder = msgspec.json.Decoder(page_of[kind.type])
@@ -258,14 +256,12 @@ class ListWatch(Generic[Item]):
     def _move_to(self, version: str) -> None:
         """The next watch goes on from here."""
         self._version = version
-        self._newest = max(
-            (each for each in (self._newest, version_number(version)) if each is not None), default=None
-        )
+        self._newest = max(self._newest, version_number(version) or 0)
 
     def _check_age(self, metadata: ListMeta, items: list[Item]) -> None:
         """Raise WentBack where a list, which is always of now, is older than what was shown before."""
         version = version_number(metadata.resource_version)
-        if version is not None and self._newest is not None and version < self._newest:
+        if version is not None and version < self._newest:
             raise WentBack(
                 f"a list of {self.kind.name} is of version {version}, {self._newest} was seen before"
             )
@@ -274,7 +270,7 @@ class ListWatch(Generic[Item]):
             known = self._known.get(_key_of(found))
             if known is None or known.uid != found.uid:
                 continue
-            if is_older(found, ObjectMeta(resource_version=known.version)):
+            if is_earlier(found.resource_version, known.version):
                 name = "/".join(filter(None, _key_of(found)))
                 versions = f"is of version {found.resource_version}, {known.version} was seen before"
                 raise WentBack(f"{self.kind.name} {name} {versions}")
