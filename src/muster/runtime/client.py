@@ -260,11 +260,11 @@ class Way(Struct, frozen=True):
         url = urlsplit(access.server)
         tls = None
         if access.tls is not None:
-            is_same = known is not None and known.access is access
-            if known is not None and is_same and known.secret.certificate == secret.certificate:
+            certificate = secret.certificate
+            if known is not None and known.access is access and known.secret.certificate == certificate:
                 tls = known.route.tls
             else:
-                tls = access.tls.context_for(secret.certificate)
+                tls = access.tls.context_for(certificate)
         port = url.port or (443 if url.scheme == "https" else 80)
         route = Route(url.hostname or "", port, tls, access.server_name or "", access.proxy)
         headers = [

@@ -36,7 +36,6 @@ class NoAnswer(Exception):
 
     def __init__(self, cause: Exception | None, *, is_unheard: bool) -> None:
         super().__init__(str(cause or "closed"))
-        self.cause = cause
         self.is_unheard = is_unheard
 
 
