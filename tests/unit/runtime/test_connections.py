@@ -40,6 +40,12 @@ class FarEnd:
     async def say(self, data: bytes, number: int = 0) -> None:
         await asyncio.get_running_loop().sock_sendall(self.sockets[number], data)
 
+    async def hang_up(self, after: bytes = b"") -> None:
+        """Hear the request on the first connection, say this, and close it."""
+        assert await self.hear() == REQUEST
+        await self.say(after)
+        self.sockets[0].close()
+
 
 @asynccontextmanager
 async def pool_and_far_end() -> AsyncIterator[tuple[Connections, FarEnd]]:
@@ -85,9 +91,7 @@ async def test_a_connection_serves_one_request_after_the_other(data: bytes) -> N
 async def test_a_body_may_end_with_its_connection_and_that_is_not_used_again() -> None:
     async with pool_and_far_end() as (pool, far):
         task = ask(pool)
-        assert await far.hear() == REQUEST
-        await far.say(b"HTTP/1.1 200 OK\r\n\r\nhi")
-        far.sockets[0].close()
+        await far.hang_up(after=b"HTTP/1.1 200 OK\r\n\r\nhi")
         assert (await task).body == b"hi"
         await answer(far, ask(pool), OK + b"hi", 1)
 
@@ -105,8 +109,7 @@ async def test_a_kept_connection_that_was_closed_in_the_moment_of_asking_is_repl
     async with pool_and_far_end() as (pool, far):
         await answer(far, ask(pool), OK + b"hi")
         task = ask(pool)
-        assert await far.hear() == REQUEST
-        far.sockets[0].close()
+        await far.hang_up()
         assert (await answer(far, task, OK + b"ok", 1)).body == b"ok"
 
 
@@ -114,8 +117,7 @@ async def test_what_may_not_be_said_twice_is_not() -> None:
     async with pool_and_far_end() as (pool, far):
         await answer(far, ask(pool), OK + b"hi")
         task = ask(pool, may_repeat=False)
-        assert await far.hear() == REQUEST
-        far.sockets[0].close()
+        await far.hang_up()
         with pytest.raises(NoAnswer):
             await task
         assert len(far.sockets) == 1
@@ -124,9 +126,7 @@ async def test_what_may_not_be_said_twice_is_not() -> None:
 async def test_half_an_answer_is_none_and_is_not_asked_for_again() -> None:
     async with pool_and_far_end() as (pool, far):
         task = ask(pool)
-        assert await far.hear() == REQUEST
-        await far.say(OK + b"h")
-        far.sockets[0].close()
+        await far.hang_up(after=OK + b"h")
         with pytest.raises(NoAnswer):
             await task
         assert len(far.sockets) == 1

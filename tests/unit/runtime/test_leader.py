@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import numpy as np
@@ -79,6 +79,17 @@ def elector_of(
     )
 
 
+async def leave_on_the_wire(api: LeaseApi, work: Coroutine[Any, Any, None]) -> None:
+    """Cancel whoever writes once the write is done, while its answer is on its way."""
+    before = api.version
+    api.answers.clear()
+    task = asyncio.create_task(work)
+    while api.version == before:
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+
+
 @pytest.fixture
 def api() -> LeaseApi:
     return LeaseApi()
@@ -136,12 +147,7 @@ async def test_who_goes_while_its_renewal_is_on_the_wire_gives_back_what_the_ren
 ) -> None:
     elector = elector_of(api, clock, "a")
     await elector.acquire()
-    api.answers.clear()
-    holding = asyncio.create_task(elector.hold())
-    while api.version < 2:
-        await asyncio.sleep(0)
-    holding.cancel()
-    await asyncio.wait([holding])
+    await leave_on_the_wire(api, elector.hold())
     releasing = asyncio.create_task(elector.release())
     await asyncio.sleep(0)
     api.answers.set()
@@ -153,12 +159,7 @@ async def test_who_goes_while_it_asks_for_the_lease_gives_back_what_it_gets(
     api: LeaseApi, clock: ManualClock
 ) -> None:
     elector = elector_of(api, clock, "a")
-    api.answers.clear()
-    acquiring = asyncio.create_task(elector.acquire())
-    while api.version < 1:
-        await asyncio.sleep(0)
-    acquiring.cancel()
-    await asyncio.wait([acquiring])
+    await leave_on_the_wire(api, elector.acquire())
     api.answers.set()
     await elector.release()
     assert api.spec["holderIdentity"] == ""
