@@ -5,6 +5,7 @@ new node takes it (lowest first), so the table is never longer than the most nod
 """
 
 import heapq
+from collections.abc import Collection
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class NodeTable:
         self.nodes[row] = node
         self.live[row] = True
         self.unschedulable[row] = node.spec.unschedulable
-        self.allocatable[row] = self._offered_by(node)
+        self.allocatable[row] = self.axis.row(offered_by(node, self.backed))
         return row
 
     def drop(self, name: str) -> int:
@@ -78,17 +79,14 @@ class NodeTable:
 
     def own_count(self, row: int, name: str) -> int:
         """How much of a resource the node itself offers."""
-        node = self.nodes[row]
-        return allocatable_of(node).get(name, 0) if node is not None else 0
+        column = self.axis.find_column(name)
+        offered = 0 if column is None else int(self.allocatable[row, column])
+        return 0 if offered == PLENTY and name in self.backed else offered
 
     def _offer_again(self) -> None:
         for row, node in enumerate(self.nodes):
             if node is not None:
-                self.allocatable[row] = self._offered_by(node)
-
-    def _offered_by(self, node: Node) -> Int64:
-        amounts = allocatable_of(node)
-        return self.axis.row({**amounts, **{name: amounts.get(name) or PLENTY for name in self.backed}})
+                self.allocatable[row] = self.axis.row(offered_by(node, self.backed))
 
     def _new_row(self, name: str) -> int:
         if self._dead:
@@ -120,3 +118,9 @@ def allocatable_of(node: Node) -> dict[str, int]:
         except QuantityError:
             amounts[name] = 0
     return amounts
+
+
+def offered_by(node: Node, backed: Collection[str]) -> dict[str, int]:
+    """What the node gives, and PLENTY of each of these resources that it does not offer itself."""
+    amounts = allocatable_of(node)
+    return amounts | {name: amounts.get(name) or PLENTY for name in backed}

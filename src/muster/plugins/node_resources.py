@@ -11,10 +11,10 @@ from muster.api.devices import DeviceClass
 from muster.api.quantity import format_amount
 from muster.base.arrays import Bool, Float64, Int32, Int64, pick
 from muster.cluster.axes import PODS
-from muster.cluster.extended_resources import PLENTY, backed_asks, backed_by
+from muster.cluster.extended_resources import backed_asks, backed_by
 from muster.cluster.requests import pod_requests
 from muster.cluster.snapshot import Snapshot
-from muster.cluster.tables import allocatable_of
+from muster.cluster.tables import offered_by
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.groups import Group
 from muster.framework.points import NodeReason, NodeVerdict, PlacementTotals
@@ -149,8 +149,7 @@ def _node_has_enough(rejected: Rejected, event: ClusterEvent) -> Hint:
     """A node on which no waiting pod would fit even if it were empty helps nobody."""
     if event.node is None:
         return Hint.QUEUE
-    offered = allocatable_of(event.node)
-    offered |= {name: offered.get(name) or PLENTY for name in event.backed}
+    offered = offered_by(event.node, event.backed)
     for pod in rejected.pods:
         if all(amount <= offered.get(name, 0) for name, amount in pod_requests(pod).items()):
             return Hint.QUEUE

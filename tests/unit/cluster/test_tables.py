@@ -3,6 +3,7 @@
 import pytest
 
 from muster.cluster.axes import ResourceAxis
+from muster.cluster.extended_resources import PLENTY
 from muster.cluster.tables import NodeTable, allocatable_of
 from muster.testing.builders import GPU, make_node
 
@@ -49,6 +50,16 @@ def test_a_longer_axis_fills_its_new_columns() -> None:
     table.widen(ResourceAxis().with_names([GPU]))
     assert table.allocatable[0].tolist()[-1] == 8
     assert table.requested.shape == table.allocatable.shape
+
+
+def test_devices_given_in_place_of_a_resource_are_not_the_nodes_own() -> None:
+    table = NodeTable()
+    table.put(make_node("has", gpu=8))
+    table.put(make_node("lacks"))
+    table.widen(ResourceAxis().with_names([GPU]))
+    table.back(frozenset({GPU}))
+    assert table.allocatable[:2].T.tolist()[-1] == [8, PLENTY]
+    assert [table.own_count(row, GPU) for row in (0, 1)] == [8, 0]
 
 
 def test_an_amount_that_cannot_be_read_is_no_room() -> None:
