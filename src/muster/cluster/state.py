@@ -279,10 +279,6 @@ class ClusterState:
             for record in records.values():
                 yield node_name, record.pod
 
-    def keys_on(self, node_name: str) -> tuple[PodKey, ...]:
-        """The pods that take room on this node, whether it is known or not."""
-        return tuple(self._placed.get(node_name, ()))
-
     # ── snapshots ────────────────────────────────────────────────────────────────────────────────
 
     def snapshot(self) -> Snapshot:

@@ -247,8 +247,8 @@ class Scheduler:
 
     def _touch_members_on(self, node_name: str) -> None:
         """Have gangs counted anew: a member counts as bound only while its node exists."""
-        for key in self._books.state.keys_on(node_name):
-            member = self._books.members.find(ObjectKey(*key))
+        for pod in self._books.state.pods_on(node_name):
+            member = self._books.members.find(ObjectKey(pod.metadata.namespace, pod.metadata.name))
             if member is not None and member.group is not None and member.stage is Stage.BOUND:
                 self._books.touch(member.entity)
 
