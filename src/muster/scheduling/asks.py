@@ -1,4 +1,4 @@
-"""What an entity asks for, so that all who ask alike are refused together.
+"""What an entity asks for and how urgently, so that all who ask alike are refused together.
 
 Two entities ask alike if no rule can tell them apart: neither has anything placed, promised or nominated, and
 shapes, order and number of their members and what their groups demand are equal.  In comes a cast; out comes
@@ -11,7 +11,7 @@ from itertools import groupby
 from muster.framework.runner import Runner
 from muster.scheduling.members import Cast, Member, Stage
 
-NEVER = "Never"
+_NEVER = "Never"
 
 
 def find_ask(cast: Cast, runner: Runner, label_keys: frozenset[str]) -> Hashable:
@@ -36,12 +36,24 @@ def find_ask(cast: Cast, runner: Runner, label_keys: frozenset[str]) -> Hashable
     return (terms, policy_of(cast, waiting), runs)
 
 
+def priority_of(cast: Cast) -> int:
+    """A group's priority is its own; a lone pod's the pod's."""
+    if cast.group is not None:
+        return cast.group.priority
+    return next((member.pod.spec.priority or 0 for member in cast.of(Stage.WAITING)), 0)
+
+
 def policy_of(cast: Cast, waiting: list[Member]) -> str:
     """The group's own preemption policy where it has one, else Never if any member's is."""
     if cast.group is not None and cast.group.preemption_policy:
         return cast.group.preemption_policy
     policies = {member.pod.spec.preemption_policy for member in waiting}
-    return NEVER if NEVER in policies else "PreemptLowerPriority"
+    return _NEVER if _NEVER in policies else "PreemptLowerPriority"
+
+
+def may_preempt(cast: Cast, waiting: list[Member], runner: Runner) -> bool:
+    """Whether it may drive out whoever is weaker: some rule makes room, and its policy lets it."""
+    return runner.makes_room and policy_of(cast, waiting) != _NEVER
 
 
 def _is_untouched(cast: Cast) -> bool:

@@ -19,7 +19,7 @@ from muster.framework.groups import ObjectKey
 from muster.framework.ports import RecordEvent
 from muster.framework.runner import Runner
 from muster.placement.capacity import members_per_node
-from muster.scheduling.asks import NEVER, find_ask, policy_of
+from muster.scheduling.asks import find_ask, may_preempt, priority_of
 from muster.scheduling.conditions import Conditions
 from muster.scheduling.gangs import Gangs, Kept
 from muster.scheduling.hopeless import Hopes
@@ -98,11 +98,14 @@ class Books:
         """Whether somebody weaker is there, so that it may find room by driving it out."""
         cast = self.members.cast(entity)
         waiting = cast.waiting()
-        if not self.runner.makes_room or not waiting or policy_of(cast, waiting) == NEVER:
+        if not waiting or not may_preempt(cast, waiting, self.runner):
             return False
-        priority = cast.group.priority if cast.group is not None else waiting[0].pod.spec.priority or 0
         return self.units.has_weaker(
-            self.state.snapshot(), priority=priority, root=entity, asked=self.victims, now_s=now_s
+            self.state.snapshot(),
+            priority=priority_of(cast),
+            root=entity,
+            asked=self.victims,
+            now_s=now_s,
         )
 
     def _copies_on(self, pod: Pod, node_name: str, takes_below: float) -> int:

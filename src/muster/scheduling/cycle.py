@@ -15,7 +15,7 @@ from muster.framework.events import Change, Rejected
 from muster.framework.groups import PodKey
 from muster.framework.ports import Effect
 from muster.placement.eviction import Trial
-from muster.scheduling.asks import policy_of
+from muster.scheduling.asks import may_preempt, priority_of
 from muster.scheduling.attempt import SCHEDULER_ERROR, UNSCHEDULABLE, Attempt, attempt
 from muster.scheduling.binding import bind, refuse_group, refuse_pod
 from muster.scheduling.board import name_first
@@ -33,7 +33,6 @@ from muster.scheduling.precedents import EVENTS_PER_ATTEMPT_MAX, tell_next
 from muster.scheduling.preemption import Rescued, end_promises, make_room, with_promises
 from muster.scheduling.queue import Entry
 from muster.scheduling.rejectors import widen
-from muster.scheduling.review import priority_of
 from muster.scheduling.search import put_aside, search
 from muster.scheduling.sleepers import Refusal
 from muster.scheduling.stale_claims import free_stale
@@ -143,7 +142,6 @@ def _refuse(
     without_weaker = rescued.refused or Trial(False, "", missing=decision.missing)
     unplaced += tuple(pod for pod in without_weaker.refused if pod not in unplaced)
     is_group = cast.group is not None
-    may_take = books.runner.makes_room and policy_of(cast, left) != "Never"
     refusal = Refusal(
         rejectors=decision.rejectors | without_weaker.rejectors,
         rejected=Rejected(entry.key.key if is_group else None, cast.group, unplaced),
@@ -154,7 +152,7 @@ def _refuse(
         explained_s=said.at_s,
         shown=said.shown,
         missing=without_weaker.missing,
-        takes_below=priority_of(cast) if may_take else -math.inf,
+        takes_below=priority_of(cast) if may_preempt(cast, left, books.runner) else -math.inf,
         never=bool(decision.never),
         shape=left[0].shape(
             metadata=books.runner.reads_metadata, labels=books.runner.labels_read(books.state.label_keys_read)

@@ -24,7 +24,7 @@ from muster.framework.ports import Effect, EvictDone, EvictFailed, EvictPod, Obj
 from muster.framework.runner import Runner
 from muster.framework.status import Status, Verdict
 from muster.placement.eviction import Eviction, Trial, Try
-from muster.scheduling.asks import policy_of
+from muster.scheduling.asks import policy_of, priority_of
 from muster.scheduling.attempt import UNSCHEDULABLE, Attempt
 from muster.scheduling.binding import refuse_group
 from muster.scheduling.books import Books
@@ -42,7 +42,6 @@ from muster.scheduling.metrics import (
 )
 from muster.scheduling.queue import Place
 from muster.scheduling.rescues import WORK_PER_CYCLE
-from muster.scheduling.review import priority_of
 from muster.scheduling.transaction import release_torn
 from muster.scheduling.trials import trial_of, work_of
 from muster.scheduling.units import OVERDUE_S, Victim, is_overdue

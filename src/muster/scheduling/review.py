@@ -9,6 +9,7 @@ from muster.base.errors import PluginError
 from muster.framework.events import Change, Rejected
 from muster.framework.groups import Subgroup
 from muster.framework.ports import Effect
+from muster.scheduling.asks import priority_of
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import WAITING
 from muster.scheduling.contradictions import find_fault
@@ -127,13 +128,6 @@ def _subgroups(cast: Cast) -> tuple[Subgroup, ...]:
         for child in cast.sorted_children()
         if child.group is not None
     )
-
-
-def priority_of(cast: Cast) -> int:
-    """A group's priority is its own; a lone pod's the pod's."""
-    if cast.group is not None:
-        return cast.group.priority
-    return next((member.pod.spec.priority or 0 for member in cast.of(Stage.WAITING)), 0)
 
 
 def _refuse_by_error(books: Books, entity: EntityKey, cast: Cast, error: PluginError, now_s: float) -> None:

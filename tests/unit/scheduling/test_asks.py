@@ -7,7 +7,7 @@ import pytest
 from muster.assembly.profiles import BUILT_IN
 from muster.framework.groups import ObjectKey
 from muster.framework.runner import Runner, Weighted
-from muster.scheduling.asks import find_ask, policy_of
+from muster.scheduling.asks import find_ask, policy_of, priority_of
 from muster.scheduling.members import Cast, Members, group_entity
 from muster.testing.builders import make_group, make_pod
 
@@ -77,3 +77,13 @@ def test_labels_count_where_a_rule_reads_them() -> None:
 def test_one_member_that_drives_nobody_out_speaks_for_its_group() -> None:
     cast = make_cast("a", [{"cpu": 1}, {"cpu": 1, "preemption_policy": "Never"}])
     assert policy_of(cast, cast.waiting()) == "Never"
+
+
+def test_a_groups_priority_is_its_own_and_a_lone_pods_the_pods() -> None:
+    members = Members(frozenset({"muster"}))
+    group = make_group("g", 1, priority=7)
+    members.see_group(group)
+    members.see_pod(make_pod("g-0", priority=3), group.key)
+    lone = members.see_pod(make_pod("p", priority=5), None).member
+    assert priority_of(members.cast(group_entity(group.key))) == 7
+    assert priority_of(members.cast(lone.entity)) == 5

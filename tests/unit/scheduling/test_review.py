@@ -12,10 +12,7 @@ from muster.framework.groups import Group, Subgroup
 from muster.framework.ports import GroupSeen
 from muster.framework.runner import Runner, Weighted
 from muster.framework.status import Status
-from muster.scheduling.members import Members, group_entity
-from muster.scheduling.review import priority_of
 from muster.scheduling.scheduler import Scheduler
-from muster.testing.builders import make_group, make_pod
 
 
 class Moody:
@@ -66,16 +63,6 @@ def test_after_a_restart_who_was_complete_first_is_read_from_the_objects() -> No
         )
     world.restart().run()
     assert world.bound == {"old-0", "old-1"}
-
-
-def test_a_groups_priority_is_its_own_and_a_lone_pods_the_pods() -> None:
-    members = Members(frozenset({"muster"}))
-    group = make_group("g", 1, priority=7)
-    members.see_group(group)
-    members.see_pod(make_pod("g-0", priority=3), group.key)
-    lone = members.see_pod(make_pod("p", priority=5), None).member
-    assert priority_of(members.cast(group_entity(group.key))) == 7
-    assert priority_of(members.cast(lone.entity)) == 5
 
 
 def test_a_status_write_of_our_own_causes_no_attempt() -> None:
