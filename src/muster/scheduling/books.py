@@ -81,6 +81,12 @@ class Books:
         """The cast of the tree that the entity is in."""
         return self.members.cast(self.members.root_of(entity))
 
+    def forget(self, entity: EntityKey, now_s: float) -> None:
+        """The entity is gone, or is no root any more: it is in no queue, and nothing is said of it."""
+        self.queue.forget(entity, now_s)
+        self.speech.forget(entity)
+        self.hopes.forget(entity)
+
     def rank_of(self, pod: Pod) -> int:
         """The priority a running pod counts with when somebody wants its room: its group's, if known."""
         member = self.members.find(ObjectKey(pod.metadata.namespace, pod.metadata.name))

@@ -48,9 +48,7 @@ def _roots(books: Books, now_s: float) -> dict[EntityKey, Change | None]:
     for entity, wake in touched.items():
         root = books.members.root_of(entity)
         if root != entity:
-            books.queue.forget(entity, now_s)
-            books.speech.forget(entity)
-            books.hopes.forget(entity)
+            books.forget(entity, now_s)
         roots[root] = wake or roots.get(root)
     return roots
 
@@ -60,9 +58,7 @@ def _review(
 ) -> list[Effect]:
     cast = books.members.cast(entity)
     if cast.is_empty:
-        books.queue.forget(entity, now_s)
-        books.speech.forget(entity)
-        books.hopes.forget(entity)
+        books.forget(entity, now_s)
         books.gangs.lose(entity)
         return []
     effects = [effect for leaf in cast.leaves() for effect in say_scheduled(books, leaf, now_s)]

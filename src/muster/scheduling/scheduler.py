@@ -318,8 +318,7 @@ class Scheduler:
             return False
         root = books.members.root_of(entity)
         books.members.lose_group(entity)
-        books.queue.forget(entity, now_s)
-        books.speech.forget(entity)
+        books.forget(entity, now_s)
         books.gangs.lose(entity)
         books.touch(root, Change.GROUP_CHANGED if root != entity else None)
         books.touch(entity)
