@@ -205,25 +205,24 @@ class Queue:
     def refuse(self, key: EntityKey, refusal: Refusal, now_s: float) -> None:
         """Put an entity back whose attempt failed: backoff while that still grows, then unschedulable."""
         entry = self._take(key, Place.BACKOFF, now_s, "")
-        entry.since_s = now_s
         entry.refusal = refusal
-        self._rest(entry, refusal, now_s)
-        self._count(entry.place, "ScheduleAttemptFailure", key)
-        self._sleep(entry, self._sleepers.begin(refusal, now_s))
-        self._settle(entry, now_s)
+        self._put_to_rest(entry, self._sleepers.begin(refusal, now_s), now_s)
 
     def _follow(self, entry: Entry, known: Sleep, now_s: float) -> None:
         """Refuse an entity with those who asked the same; where that is no news, in the words it knows."""
-        key, refusal = entry.key, known.refusal
-        self._take(key, Place.BACKOFF, now_s, "")
+        self._take(entry.key, Place.BACKOFF, now_s, "")
+        if entry.refusal is None or entry.refusal.error or entry.refusal.facts != known.refusal.facts:
+            entry.refusal = known.refusal
+        self._put_to_rest(entry, known, now_s)
+        self._untold[entry.key] = now_s
+
+    def _put_to_rest(self, entry: Entry, sleep: Sleep, now_s: float) -> None:
+        """Let an entity that was refused wait for its time, or for what helps before."""
         entry.since_s = now_s
-        if entry.refusal is None or entry.refusal.error or entry.refusal.facts != refusal.facts:
-            entry.refusal = refusal
-        self._rest(entry, refusal, now_s)
-        self._count(entry.place, "ScheduleAttemptFailure", key)
-        self._sleep(entry, known)
+        self._rest(entry, sleep.refusal, now_s)
+        self._count(entry.place, "ScheduleAttemptFailure", entry.key)
+        self._sleep(entry, sleep)
         self._settle(entry, now_s)
-        self._untold[key] = now_s
 
     def _rest(self, entry: Entry, refusal: Refusal, now_s: float) -> None:
         """How long it waits now if nothing helps it, and where."""
