@@ -24,6 +24,7 @@ from muster.scheduling.sleepers import Refusal
 from muster.scheduling.waiting import Wait, say_scheduled, waiting_condition
 
 SCHEDULER_ERROR = "SchedulerError"
+EVENTS_PER_ATTEMPT_MAX = 10
 
 UNKNOWN, STALE, REFUSED, FORBIDDEN = "unknown", "stale", "refused", "forbidden"
 REFUSED_SLOWNESS = 5.0  # a webhook's no is not a moment's: five times the usual wait
@@ -236,6 +237,25 @@ def refuse_pod(books: Books, pod: Pod, *, reason: str, message: str, now_s: floa
     if patch is None:
         return []
     return [patch, _record(pod, "Warning", "FailedScheduling", "Scheduling", message)]
+
+
+def refuse_members(
+    books: Books,
+    left: Sequence[Member],
+    own_texts: Mapping[PodKey, str],
+    reason: str,
+    message: str,
+    now_s: float,
+) -> list[Effect]:
+    """Every member gets the condition; ten the event too, those refused on their own account first."""
+    effects: list[Effect] = []
+    events: list[Effect] = []
+    for member in sorted(left, key=lambda member: member.key not in own_texts):
+        text = own_texts.get(member.key, message)
+        said = refuse_pod(books, member.pod, reason=reason, message=text, now_s=now_s)
+        effects += said[:1]
+        events += said[1:]
+    return effects + events[:EVENTS_PER_ATTEMPT_MAX]
 
 
 def refuse_group(books: Books, member: Member, *, reason: str, message: str, now_s: float) -> list[Effect]:

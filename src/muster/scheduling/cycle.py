@@ -12,12 +12,11 @@ from msgspec.structs import replace
 from muster.base.errors import PluginError
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Change, Rejected
-from muster.framework.groups import PodKey
 from muster.framework.ports import Effect
 from muster.placement.eviction import Trial
 from muster.scheduling.asks import may_preempt, priority_of
 from muster.scheduling.attempt import SCHEDULER_ERROR, UNSCHEDULABLE, Attempt, attempt
-from muster.scheduling.binding import bind, refuse_group, refuse_pod
+from muster.scheduling.binding import bind, refuse_group, refuse_members
 from muster.scheduling.board import name_first
 from muster.scheduling.books import Books
 from muster.scheduling.device_seats import shares_a_device
@@ -29,7 +28,7 @@ from muster.scheduling.metrics import (
     POD_ATTEMPT_SECONDS,
     POD_ATTEMPTS,
 )
-from muster.scheduling.precedents import EVENTS_PER_ATTEMPT_MAX, tell_next
+from muster.scheduling.precedents import tell_next
 from muster.scheduling.preemption import Rescued, end_promises, make_room, with_promises
 from muster.scheduling.queue import Entry
 from muster.scheduling.rejectors import widen
@@ -132,11 +131,11 @@ def _refuse(
     """
     reason = decision.reason or UNSCHEDULABLE
     if cast.group is None:
-        effects = _tell_members(books, left, {}, reason, said.message + rescued.text, now_s)
+        effects = refuse_members(books, left, {}, reason, said.message + rescued.text, now_s)
     else:
         own_texts = {key: said.shown.get(text, text) for key, text in decision.own_texts.items()}
         decision = replace(decision, own_texts=own_texts)
-        effects = _tell_members(books, left, own_texts, reason, said.message, now_s)
+        effects = refuse_members(books, left, own_texts, reason, said.message, now_s)
     effects += _tell_groups(books, cast, decision, reason, said.message, rescued.text, now_s)
     unplaced = decision.unplaced or (left[0].pod,)
     without_weaker = rescued.refused or Trial(False, "", missing=decision.missing)
@@ -187,25 +186,6 @@ def _tell_groups(
             text = "; ".join(filter(None, (decision.never, decision.group_texts[leaf.group.key], own)))
         effects += refuse_group(books, left[0], reason=reason, message=text + rescued, now_s=now_s)
     return effects
-
-
-def _tell_members(
-    books: Books,
-    left: list[Member],
-    own_texts: dict[PodKey, str],
-    reason: str,
-    message: str,
-    now_s: float,
-) -> list[Effect]:
-    """Every member gets the condition; ten the event too, those refused on their own account first."""
-    effects: list[Effect] = []
-    events: list[Effect] = []
-    for member in sorted(left, key=lambda member: member.key not in own_texts):
-        text = own_texts.get(member.key, message)
-        said = refuse_pod(books, member.pod, reason=reason, message=text, now_s=now_s)
-        effects += said[:1]
-        events += said[1:]
-    return effects + events[:EVENTS_PER_ATTEMPT_MAX]
 
 
 class _Said(NamedTuple):

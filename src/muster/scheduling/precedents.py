@@ -6,11 +6,10 @@ impossible gangs each so costs 0.2 ms, where a try costs 1.4.  In come the books
 """
 
 from muster.framework.ports import Effect
-from muster.scheduling.binding import refuse_group, refuse_pod
+from muster.scheduling.binding import refuse_group, refuse_members
 from muster.scheduling.books import Books
 from muster.scheduling.metrics import ALGORITHM_SECONDS, ATTEMPT_SECONDS, ATTEMPTS, POD_ATTEMPTS
 
-EVENTS_PER_ATTEMPT_MAX = 10
 UNTOLD_S_MAX = 1.0
 
 
@@ -27,15 +26,9 @@ def tell_next(books: Books, now_s: float, *, overdue: bool = False) -> list[Effe
     algorithm_s = books.runner.stopwatch() - started_s
     waiting = cast.waiting()
     others = refusal.message if cast.group is None else refusal.plain
-    effects: list[Effect] = []
-    events: list[Effect] = []
-    own = [(refusal.own_texts.get(index), member.pod) for index, member in enumerate(waiting)]
-    for text, pod in sorted(own, key=lambda pair: pair[0] is None):
-        message = others if text is None else text
-        said = refuse_pod(books, pod, reason=refusal.reason, message=message, now_s=now_s)
-        effects += said[:1]
-        events += said[1:]
-    effects += events[:EVENTS_PER_ATTEMPT_MAX]
+    texts = refusal.own_texts
+    own = {member.key: texts[index] for index, member in enumerate(waiting) if index in texts}
+    effects = refuse_members(books, waiting, own, refusal.reason, others, now_s)
     if cast.group is not None and waiting:
         effects += refuse_group(
             books, waiting[0], reason=refusal.reason, message=refusal.message, now_s=now_s
