@@ -323,9 +323,21 @@ def test_a_binding_names_the_version_that_was_decided_on() -> None:
     assert bind_of(stale(), "g-1").version == "3"
 
 
+def make_later(world: World, name: str, **fields: Any) -> World:
+    """The pod is seen in a later version, with these fields of its spec changed."""
+    return world.change(
+        name,
+        lambda pod: replace(
+            pod,
+            metadata=replace(pod.metadata, resource_version="4"),
+            spec=replace(pod.spec, **fields),
+        ),
+    )
+
+
 def test_a_binding_refused_for_a_later_version_waits_for_it_and_keeps_its_room() -> None:
     world = stale(cpu=2).pod("other")
-    world.change("g-1", lambda pod: replace(pod, metadata=replace(pod.metadata, resource_version="4"))).run()
+    make_later(world, "g-1").run()
     assert [(bind.node_name, bind.version) for bind in world.of(BindPod) if bind.key.name == "g-1"] == [
         ("n1", "3"),
         ("n1", "4"),
@@ -335,20 +347,13 @@ def test_a_binding_refused_for_a_later_version_waits_for_it_and_keeps_its_room()
 
 def test_a_pod_that_asks_for_something_else_by_now_is_decided_on_anew() -> None:
     world = stale(cpu=2).node("n2", cpu=4, labels={"disk": "ssd"})
-    world.change(
-        "g-1",
-        lambda pod: replace(
-            pod,
-            metadata=replace(pod.metadata, resource_version="4"),
-            spec=replace(pod.spec, node_selector={"disk": "ssd"}),
-        ),
-    ).run(5)
+    make_later(world, "g-1", node_selector={"disk": "ssd"}).run(5)
     assert bind_of(world, "g-1").node_name == "n2"
 
 
 def test_a_node_that_has_shrunk_meanwhile_is_not_asked_again() -> None:
     world = stale(cpu=2).node("n2", cpu=4).node("n1", cpu=1)
-    world.change("g-1", lambda pod: replace(pod, metadata=replace(pod.metadata, resource_version="4"))).run(5)
+    make_later(world, "g-1").run(5)
     assert bind_of(world, "g-1").node_name == "n2"
 
 
@@ -364,14 +369,7 @@ def seen_before_refused(**fields: Any) -> World:
     world.run()
     answer(world, "g-0")
     bind = bind_of(world, "g-1")
-    world.change(
-        "g-1",
-        lambda pod: replace(
-            pod,
-            metadata=replace(pod.metadata, resource_version="4"),
-            spec=replace(pod.spec, **fields),
-        ),
-    )
+    make_later(world, "g-1", **fields)
     return world.tell(BindFailed(bind.key, bind.uid, bind.node_name, 409, "Conflict", CHANGED))
 
 
@@ -393,12 +391,5 @@ def test_a_lost_answer_is_asked_for_with_the_version_that_was_decided_on_if_the_
     world.run()
     bind = bind_of(world, "p")
     world.tell(BindFailed(bind.key, bind.uid, bind.node_name, 0, "", "time-out"))
-    world.change(
-        "p",
-        lambda pod: replace(
-            pod,
-            metadata=replace(pod.metadata, resource_version="4"),
-            spec=replace(pod.spec, node_selector={"disk": "ssd"}),
-        ),
-    ).run(2)
+    make_later(world, "p", node_selector={"disk": "ssd"}).run(2)
     assert [bind.version for bind in world.of(BindPod)] == ["3", "3"]

@@ -6,8 +6,6 @@ from tests.unit.scheduling.world import World
 
 from muster.framework.ports import PatchGroupStatus, PatchPodStatus
 
-TRIES = "scheduler_podgroup_scheduling_algorithm_duration_seconds"
-
 
 def count_trials(world: World) -> list[str]:
     """The names of those really tried from now on, in order."""
