@@ -69,7 +69,7 @@ def whole_condition(books: Books, leaf: Cast, *, starts: bool = False) -> Condit
         type=WHOLE,
         status="True" if reason in _TRUE else "False",
         reason=reason,
-        message=shorten("; ".join(filter(None, _clauses(books, leaf, gang, reason, counts)))),
+        message=shorten("; ".join(filter(None, _clauses(leaf, gang, reason, counts)))),
         observed_generation=group.generation,
     )
 
@@ -165,7 +165,7 @@ def _reason(books: Books, leaf: Cast, gang: Gang | None, counts: Counts, said: C
     return standing.RUNNING if counts.running + counts.succeeded >= counts.needed else standing.BOUND
 
 
-def _clauses(books: Books, leaf: Cast, gang: Gang | None, reason: str, counts: Counts) -> Iterator[str]:
+def _clauses(leaf: Cast, gang: Gang | None, reason: str, counts: Counts) -> Iterator[str]:
     """All that is said in this state."""
     yield _numbers(counts)
     if gang is not None:
