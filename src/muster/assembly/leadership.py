@@ -66,6 +66,7 @@ class Candidacy:
         self.namespace = namespace
         self.identity = identity
         self.renewed_s = -math.inf
+        self._renewed_boot_s = -math.inf
         self.begins_s = math.inf
         self._seen: Lease | None = None
         self._seen_s = -math.inf
@@ -91,9 +92,13 @@ class Candidacy:
         """How long the lease may still go without a renewal."""
         return self.renewed_s + RENEW_DEADLINE_S - now_s
 
-    def may_write(self, now_s: float) -> bool:
-        """Whether a request may leave now: nobody else can lead before it has ended."""
-        return self.leads and self.left_s(now_s) > 0.0
+    def may_write(self, boot_s: float) -> bool:
+        """Whether a request may leave now: nobody else can lead before it has ended.
+
+        `boot_s`: by a clock that goes on while the machine sleeps.  Asked before each write, so that a
+        process that stood still for longer than its lease sends nothing when it goes on.
+        """
+        return self.leads and boot_s < self._renewed_boot_s + RENEW_DEADLINE_S
 
     def timeout_s(self, now_s: float) -> float:
         """How long one of the two requests of a renewal may take so that both end before the deadline."""
@@ -143,11 +148,13 @@ class Candidacy:
         )
         return self._update(lease, spec)
 
-    def won(self, lease: Lease, asked_s: float) -> None:
-        """The server answered the write of `bid`, asked for at `asked_s`, with this lease."""
+    def won(self, lease: Lease, asked_s: float, asked_boot_s: float) -> None:
+        """The server answered the write of `bid`, asked for at that time by each clock, with this lease."""
         self._note_version(lease)
         self._seen = lease
         self._seen_s = self.renewed_s = asked_s
+        if not self.went_back:
+            self._renewed_boot_s = asked_boot_s
         if self._wait_s is not None:
             self.begins_s = asked_s + self._wait_s
 

@@ -6,12 +6,11 @@ Whoever stops in good order gives the lease back (`release`), so that the next o
 
 import asyncio
 import logging
-import math
 from collections.abc import Awaitable, Callable
 
 import numpy as np
 
-from muster.assembly.leadership import JITTER, NAMESPACE, RENEW_DEADLINE_S, RETRY_S, Candidacy, Lease
+from muster.assembly.leadership import JITTER, NAMESPACE, RETRY_S, Candidacy, Lease
 from muster.assembly.requests import Call
 from muster.base.errors import ApiError, Conflict
 from muster.runtime.client import ApiClient
@@ -40,7 +39,6 @@ class LeaderElector:
     ) -> None:
         self.candidacy = Candidacy(name=name, identity=identity, namespace=namespace, led_under=led_under)
         self._boot_s = boot_s or now_s
-        self._renewed_boot_s = -math.inf
         self.name = name
         self.namespace = namespace
         self.refusal = ""  # what the API says if it does not let us read or write the lease
@@ -58,12 +56,8 @@ class LeaderElector:
 
     @property
     def may_write(self) -> bool:
-        """Whether we renewed within the deadline, by a clock that goes on while the machine sleeps.
-
-        A lease does not fence: this is asked before each write, so that a process that was paused for longer
-        than its lease sends nothing when it goes on.
-        """
-        return self.leads and self._boot_s() < self._renewed_boot_s + RENEW_DEADLINE_S
+        """Whether we renewed within the deadline: asked before each write."""
+        return self.candidacy.may_write(self._boot_s())
 
     @property
     def holder(self) -> str:
@@ -109,7 +103,7 @@ class LeaderElector:
         while True:
             await self._pause(RETRY_S)
             # Others may take the lease LEASE_S after the last renewal: by then nothing of ours may go out.
-            if await self._try() or self.candidacy.may_write(self._now_s()):
+            if await self._try() or (self.leads and self.candidacy.left_s(self._now_s()) > 0.0):
                 continue
             taken = f"{self.holder} took it" if not self.leads else "it could not be renewed in time"
             log.error("lease %s/%s is lost: %s", self.namespace, self.name, taken)
@@ -161,11 +155,8 @@ class LeaderElector:
         call = self.candidacy.bid(await self._read(), now_s)
         if call is None or self._has_gone_back():
             return False
-        self.candidacy.won(await self._send(call), now_s)
-        if self._has_gone_back():
-            return False
-        self._renewed_boot_s = boot_s
-        return True
+        self.candidacy.won(await self._send(call), now_s, boot_s)
+        return not self._has_gone_back()
 
     def _has_gone_back(self) -> bool:
         """Whether the store was restored from a backup; whoever owns this process has to end it then."""

@@ -31,7 +31,7 @@ def stored(call: Call | None) -> Lease:
 def take(candidacy: Candidacy, lease: Lease | None, now_s: float) -> Lease:
     """Acquire or renew, answered at once."""
     written = stored(candidacy.bid(lease, now_s))
-    candidacy.won(written, now_s)
+    candidacy.won(written, now_s, now_s)
     return written
 
 
@@ -119,5 +119,5 @@ def test_a_lease_made_anew_under_a_lower_version_says_so_too() -> None:
     first = candidate("a")
     first.look(Lease({"resourceVersion": "12"}), NOW_S)
     first.bid(None, NOW_S + 1)
-    first.won(Lease({"resourceVersion": "3"}), NOW_S + 1)
+    first.won(Lease({"resourceVersion": "3"}), NOW_S + 1, NOW_S + 1)
     assert first.went_back

@@ -5,7 +5,6 @@ the rest plays what `runtime/` does.  A process that is stopped, crashes or lose
 again: the world starts another in its place.  Next: `world.py`.
 """
 
-import math
 from collections.abc import Callable
 from typing import Protocol
 
@@ -14,7 +13,7 @@ import msgspec
 from muster.apiserver.kinds import Kind as Row
 from muster.apiserver.store import Change
 from muster.assembly.config import Config
-from muster.assembly.leadership import JITTER, RENEW_DEADLINE_S, RETRY_S, Candidacy, Lease
+from muster.assembly.leadership import JITTER, RETRY_S, Candidacy, Lease
 from muster.assembly.loopback import BRANCHES_PER_MS, SEARCH_S
 from muster.assembly.profiles import build
 from muster.framework.ports import (
@@ -124,7 +123,6 @@ class Replica:
         self._sky = sky
         self._paused_until_s = 0.0
         self._wake_s: float | None = None
-        self._renewed_boot_s = -math.inf
         self._outbox = Outbox(
             self.line,
             sky,
@@ -170,8 +168,8 @@ class Replica:
 
     @property
     def may_write(self) -> bool:
-        """Whether it renewed the lease in time, by a clock that goes on while the machine sleeps."""
-        return self.candidacy.leads and self.clock.boot_s() < self._renewed_boot_s + RENEW_DEADLINE_S
+        """Whether it renewed the lease in time: asked before each write."""
+        return self.candidacy.may_write(self.clock.boot_s())
 
     @property
     def is_paused(self) -> bool:
@@ -259,8 +257,7 @@ class Replica:
 
         def written(answer: Answer, asked_s: float, asked_boot_s: float) -> None:
             if 0 < answer.code < 300:
-                candidacy.won(msgspec.convert(answer.body, Lease), asked_s)
-                self._renewed_boot_s = asked_boot_s
+                candidacy.won(msgspec.convert(answer.body, Lease), asked_s, asked_boot_s)
                 self._lead()
             self._campaign_later()
 
