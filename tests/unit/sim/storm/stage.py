@@ -74,3 +74,12 @@ class Stage:
     def post(self, action: Callable[[], None], delay_s: float) -> None:
         """Have something done later."""
         self.simulation.post(action, delay_s=delay_s)
+
+
+def with_denied_gang() -> Stage:
+    """One node, and a gang of two of which nobody may bind a member: a test says which it has bound."""
+    stage = Stage(nodes=1)
+    stage.run(10.0)
+    stage.gang("g", 2, cpu="1")
+    stage.world.door.denied.add("g")
+    return stage

@@ -1,9 +1,7 @@
 """What may be so for a while only is found when it lasts, and only then."""
 
-from collections.abc import Iterator
-
 import pytest
-from tests.unit.sim.storm.stage import Stage
+from tests.unit.sim.storm.stage import Stage, with_denied_gang
 
 from muster.sim.storm import world
 from muster.sim.storm.bounds import (
@@ -18,18 +16,9 @@ from muster.sim.storm.bounds import (
 from muster.sim.storm.promises import Starts
 
 
-def half_bound() -> Iterator[Stage]:
-    """A gang of two, of which one is bound by hand while nobody schedules the other."""
-    stage = Stage(nodes=1)
-    stage.run(10.0)
-    stage.gang("g", 2, cpu="1")
-    stage.world.door.denied.add("g")
-    yield stage
-
-
 @pytest.fixture
-def stage() -> Iterator[Stage]:
-    yield from half_bound()
+def stage() -> Stage:
+    return with_denied_gang()
 
 
 def held(stage: Stage, *, owned: bool) -> NotHeldIdle:

@@ -1,11 +1,10 @@
 """Each promise is found broken where it is, and only there."""
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.unit.sim.storm.stage import Stage
+from tests.unit.sim.storm.stage import Stage, with_denied_gang
 
 from muster.apiserver.exchange import Request
 from muster.assembly.requests import JSON
@@ -107,18 +106,9 @@ def test_what_a_process_should_not_have_done_is_told_with_its_name() -> None:
 # ── gangs ──
 
 
-def half_bound() -> Iterator[Stage]:
-    """A gang of two, of which one is bound by hand while nobody schedules the other."""
-    stage = Stage(nodes=1)
-    stage.run(10.0)
-    stage.gang("g", 2, cpu="1")
-    stage.world.door.denied.add("g")
-    yield stage
-
-
 @pytest.fixture
-def stage() -> Iterator[Stage]:
-    yield from half_bound()
+def stage() -> Stage:
+    return with_denied_gang()
 
 
 def test_a_member_that_vanishes_as_the_last_is_bound_is_a_loss_after_the_start(stage: Stage) -> None:
