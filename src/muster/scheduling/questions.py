@@ -17,7 +17,6 @@ from muster.framework.points import PlacementTotals
 from muster.framework.runner import Runner
 from muster.framework.status import Status
 from muster.placement.domains import Placements
-from muster.placement.neighbours import minds_order
 from muster.placement.packing import Problem
 from muster.placement.parts import Part
 from muster.placement.shapes import ShapeKey
@@ -71,7 +70,7 @@ def find_question(cast: Cast, snapshot: Snapshot, runner: Runner) -> Question | 
     packing, is_exact, narrows = runner.packing([pods[shape] for shape in shapes], snapshot, rows)
     if len(shapes) > SHAPES_MAX and not narrows:
         return too_many(len(shapes))
-    is_exact = is_exact and not any(minds_order(rule) for rule in packing.rules)
+    is_exact = is_exact and narrows  # else members may keep every rule, and break one on the way there
     if len(shapes) == 1 and is_exact and not packing.rules and _is_simple(cast, root, snapshot, runner):
         return None
     problem = Problem(
