@@ -37,8 +37,8 @@ class ClusterEvent(Struct, frozen=True):
     """One change with the objects it is about (after; `old_node` before, where a hint may compare).
 
     POD_FREED comes with the pod as it was and the node that has more room.  Changes of unscheduled pods and
-    of groups (the last five) are told only to the entity they are about, and always wake it: no rule is
-    asked.  `backed`: with a node, the extended resources in place of which it may give devices.
+    of groups are told only to the entity they are about, and always wake it: no rule is asked.  `backed`:
+    with a node, the extended resources in place of which it may give devices.
     """
 
     change: Change
