@@ -32,11 +32,6 @@ class KeyedHeap(Generic[Key]):
         """Keys in the order in which they would come out."""
         return (key for _, _, key in sorted(self._entry_of.values(), key=lambda entry: entry[:2]))
 
-    @property
-    def entry_count(self) -> int:
-        """Entries that take memory, stale ones too."""
-        return len(self._heap)
-
     def put(self, key: Key, rank: Rank) -> None:
         """Insert the key, or give it a new rank; the same rank again leaves its turn as it is."""
         known = self._entry_of.get(key)
