@@ -83,18 +83,18 @@ def attempt(cast: Cast, snapshot: Snapshot, runner: Runner, *, rows: Int32 | Non
 def _unsupported(cast: Cast) -> str:
     """What a group asks for that cannot be honoured, "" if nothing; in a tree with the group that asks."""
     texts = []
-    for group in _groups(cast):
+    for group in groups_of(cast):
         who = f"{group.key}: " if group is not cast.group else ""
         texts += [f"{who}{field.path}: {field.why}" for field in group.unsupported]
     return "; ".join(texts)
 
 
-def _groups(cast: Cast) -> Iterator[Group]:
+def groups_of(cast: Cast) -> Iterator[Group]:
     """The groups of a tree, the root first."""
     if cast.group is not None:
         yield cast.group
     for child in cast.sorted_children():
-        yield from _groups(child)
+        yield from groups_of(child)
 
 
 def _fail(cast: Cast, trial: TreeTrial, error: PluginError) -> Attempt:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from muster.base.errors import PluginError
 from muster.cluster.snapshot import Snapshot
 from muster.framework.runner import Runner
-from muster.scheduling.attempt import UNSCHEDULABLE, Attempt
+from muster.scheduling.attempt import UNSCHEDULABLE, Attempt, groups_of
 from muster.scheduling.likeness import shape_of
 from muster.scheduling.members import Cast
 
@@ -27,13 +27,8 @@ def widen(cast: Cast, snapshot: Snapshot, runner: Runner, refused: Attempt) -> A
         found = runner.rejectors(pods.values(), snapshot, snapshot.live_rows())
     except PluginError:  # on a member that was not tried; the next attempt may come to it
         return refused
-    if _has_domains(cast):
+    if any(group.topology_keys for group in groups_of(cast)):
         found.update(runner.generators)
     first = tuple(short.pod for short in refused.shortfalls)
     others = tuple(pod for pod in reversed(pods.values()) if pod not in first)
     return replace(refused, rejectors=refused.rejectors | found, unplaced=first + others)
-
-
-def _has_domains(cast: Cast) -> bool:
-    has_keys = cast.group is not None and bool(cast.group.topology_keys)
-    return has_keys or any(_has_domains(child) for child in cast.children.values())
