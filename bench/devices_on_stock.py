@@ -19,7 +19,7 @@ from tests.controlplane.start import ControlPlane
 
 from bench import contenders, devices
 from bench.end_to_end import PORTS, SETTLE_S, wait_until_ready
-from bench.loads import NAMESPACE, Call, Load, create
+from bench.loads import NAMESPACE, Call, Load, create, node_call, pod_call
 from bench.observer import Observer
 from bench.processes import usage_of
 from bench.wire import Api, read_metrics, total
@@ -94,15 +94,7 @@ def cluster_calls(nodes: int) -> Iterator[Call]:
     yield f"{API}/deviceclasses", body_of("resource.k8s.io/v1", "DeviceClass", devices.device_class())
     for row in range(nodes):
         node = devices.node_with_devices(row)
-        offered = node.status.allocatable
-        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}
-        said = {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": node.metadata.name, "labels": node.metadata.labels},
-            "status": {"capacity": offered, "allocatable": offered, "conditions": [ready]},
-        }
-        yield "/api/v1/nodes", msgspec.json.encode(said)
+        yield node_call(node.metadata.name, node.metadata.labels, node.status.allocatable)
         slices = devices.slice_of(row)
         yield f"{API}/resourceslices", body_of("resource.k8s.io/v1", "ResourceSlice", slices)
 
@@ -117,14 +109,7 @@ def pod_calls(batch: int, pods: int) -> Iterator[Call]:
     for index in range(pods):
         name = f"p-{batch}-{index}"
         yield claim_call(devices.open_claim(name))
-        container = {
-            "name": "main",
-            "image": "registry.example/app:1",
-            "resources": {"requests": {"cpu": "1"}},
-        }
-        spec = {"containers": [container], "resourceClaims": [{"name": "gpus", "resourceClaimName": name}]}
-        said = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
-        yield f"/api/v1/namespaces/{NAMESPACE}/pods", msgspec.json.encode(said)
+        yield pod_call(name, "1", {"resourceClaims": [{"name": "gpus", "resourceClaimName": name}]})
 
 
 def body_of(api_version: str, kind: str, found: DeviceClass | ResourceClaim | ResourceSlice) -> bytes:

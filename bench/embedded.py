@@ -14,13 +14,12 @@ import uvloop
 
 from bench import contenders
 from bench.checks import find_faults
+from bench.end_to_end import EVENT_SILENCE_S
 from bench.loads import NODE_CPU_MILLI, NODE_PODS, Load, create, group_calls, pod_calls
 from bench.measures import speed
 from bench.observer import Observer
 from bench.processes import usage_of
 from bench.wire import Api
-
-EVENT_SILENCE_S = 10.0
 
 
 def run(load: Load, *, patience_s: float) -> dict[str, Any]:

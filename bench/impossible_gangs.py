@@ -6,7 +6,7 @@ each decided on before the next comes, a thousand objects a (virtual) second.  B
 start.  What is measured are processor seconds of this thread.  Next: `rows.py`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ def storm(nodes: int, impossible: int, possible: int) -> dict[str, Any]:
     }
 
 
-def _count_attempts(fed: HandFed, happen: Any) -> tuple[int, float]:
+def _count_attempts(fed: HandFed, happen: Callable[[], None]) -> tuple[int, float]:
     """How many decisions follow an event, and what the event itself costs, in seconds."""
     before, before_s = len(fed.decisions_s), fed.handled_s
     happen()

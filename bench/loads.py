@@ -5,7 +5,7 @@ every node carries a rack label and every gang must stay in one rack.  Next: `ob
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -43,23 +43,24 @@ class Load(NamedTuple):
 def node_calls(load: Load) -> Iterator[Call]:
     """Requests that make the nodes, ready and without taints."""
     offered = {"cpu": f"{NODE_CPU_MILLI}m", "memory": "32Gi", "pods": str(NODE_PODS)}
-    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}
     for number in range(load.nodes):
         name = f"node-{number:05d}"
         labels = {"kubernetes.io/hostname": name}
         if load.racks:
             labels[RACK] = load.rack_of(number)
-        yield (
-            "/api/v1/nodes",
-            msgspec.json.encode(
-                {
-                    "apiVersion": "v1",
-                    "kind": "Node",
-                    "metadata": {"name": name, "labels": labels},
-                    "status": {"capacity": offered, "allocatable": offered, "conditions": [ready]},
-                }
-            ),
-        )
+        yield node_call(name, labels, offered)
+
+
+def node_call(name: str, labels: Mapping[str, str] | None, offered: Mapping[str, object] | None) -> Call:
+    """The request that makes a node, ready and without taints."""
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""}
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": {"capacity": offered, "allocatable": offered, "conditions": [ready]},
+    }
+    return "/api/v1/nodes", msgspec.json.encode(node)
 
 
 def group_calls(load: Load) -> Iterator[Call]:
@@ -84,27 +85,27 @@ def group_calls(load: Load) -> Iterator[Call]:
 
 def pod_calls(load: Load, scheduler_name: str) -> Iterator[Call]:
     """Requests that make the pods, gang after gang."""
-    path = f"/api/v1/namespaces/{NAMESPACE}/pods"
     for number in range(load.pods):
-        spec: dict[str, object] = {
-            "schedulerName": scheduler_name,
-            "terminationGracePeriodSeconds": 0,
-            "containers": [
-                {
-                    "name": "main",
-                    "image": "registry.example/app:1",
-                    "resources": {"requests": {"cpu": f"{POD_CPU_MILLI}m"}},
-                }
-            ],
-        }
+        spec: dict[str, object] = {"schedulerName": scheduler_name, "terminationGracePeriodSeconds": 0}
         if load.size:
             spec["schedulingGroup"] = {"podGroupName": load.group_of(number)}
-        yield (
-            path,
-            msgspec.json.encode(
-                {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"pod-{number:05d}"}, "spec": spec}
-            ),
-        )
+        yield pod_call(f"pod-{number:05d}", f"{POD_CPU_MILLI}m", spec)
+
+
+def pod_call(name: str, cpu: str, spec: dict[str, object]) -> Call:
+    """The request that makes a pod of one container that asks for so much, with this besides."""
+    container = {
+        "name": "main",
+        "image": "registry.example/app:1",
+        "resources": {"requests": {"cpu": cpu}},
+    }
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {**spec, "containers": [container]},
+    }
+    return f"/api/v1/namespaces/{NAMESPACE}/pods", msgspec.json.encode(pod)
 
 
 async def create(api: Api, calls: Iterable[Call]) -> None:
