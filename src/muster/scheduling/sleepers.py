@@ -150,6 +150,7 @@ class Sleepers:
             if not self._gives_enough(sleep, event, copies):
                 continue
             if sleep.woken is None:
+                sleep.is_doubted = False
                 woken.append(self._wake_first(sleep))
             sleep.is_doubted |= event.change in _OF_ALL_NODES or not self._counts_room(sleep)
         return woken
@@ -170,16 +171,13 @@ class Sleepers:
             sleep.gained = {name: self._copies_on(pod, name, below) for name in sleep.gained}
             if sum(sleep.gained.values()) < sleep.refusal.missing:
                 return None
-        was_doubted = sleep.is_doubted
-        first = self._wake_first(sleep)
-        sleep.is_doubted = was_doubted
-        return first
+        return self._wake_first(sleep)
 
     def _wake_first(self, sleep: Sleep) -> EntityKey:
         first = sleep.sleepers.peek()
         assert first is not None, "a sleep that is indexed has sleepers"
-        sleep.woken, sleep.is_doubted = first[0], False
-        return first[0]
+        sleep.woken = first[0]
+        return sleep.woken
 
     def _index(self, sleep: Sleep) -> None:
         if not len(sleep.sleepers):

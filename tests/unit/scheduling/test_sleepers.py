@@ -104,6 +104,18 @@ def test_one_that_finds_room_though_nothing_happened_wakes_the_next() -> None:
     assert room.settle(sleep, "a") == "c"
 
 
+def test_a_doubt_ends_with_the_try_that_it_was_about() -> None:
+    room = Room(n1=1)
+    sleep = room.put("a", "b")
+    room.sleepers.doubt(sleep, entity("a"))
+    room.leave(sleep, "a")
+    room.put("a")
+    assert room.free() == ["a"]
+    room.leave(sleep, "a")
+    room.copies["n1"] = 0
+    assert room.settle(sleep, "a") is None
+
+
 def test_when_the_one_woken_is_refused_the_others_sleep_on() -> None:
     room = Room(n1=1)
     sleep = room.put("a", "b")
