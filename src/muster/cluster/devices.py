@@ -6,7 +6,7 @@ is the same object until something changes.  Changed only inside `Scheduler.hand
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from muster.api.core import Pod, PodClaim
 from muster.api.devices import (
@@ -24,6 +24,7 @@ from muster.cluster.device_pools import CounterId, DeviceId, Pools, amount_of, f
 from muster.cluster.extended_resources import backed_by, is_extended_claim_of, unwritten_key
 
 ClaimKey = tuple[str, str]  # namespace, name
+_T = TypeVar("_T")
 
 
 class GroupClaims(NamedTuple):
@@ -39,8 +40,7 @@ class Devices(NamedTuple):
     `choices`: allocations of ours that the API does not show yet.  `taken`: device → the claims that have it,
     by the API or by choice, admin access apart.  `shares`: of devices that are given in shares, what is taken
     of each capacity; `spent`: what is taken of each counter; both in thousandths.  `groups`: namespace and
-    name → claims of pod groups that have any.  `backed`: extended resource → class that backs it; `extended`:
-    uid of a pod → claims made in place of its extended resources.
+    name → claims of pod groups that have any.  `backed`: extended resource → class that backs it.
     """
 
     slices: Mapping[str, ResourceSlice]
@@ -53,7 +53,6 @@ class Devices(NamedTuple):
     spent: Mapping[CounterId, int] = {}
     groups: Mapping[ClaimKey, GroupClaims] = {}
     backed: Mapping[str, str] = {}
-    extended: Mapping[str, tuple[ClaimKey, ...]] = {}
 
     def allocation_of(self, key: ClaimKey) -> Allocation | None:
         """What the claim has, by the API or by our choice."""
@@ -79,6 +78,7 @@ class DeviceBook:
         self._pools: Pools | None = NO_DEVICES.pools
         self._backed: Mapping[str, str] | None = None
         self._holders: dict[DeviceId, dict[ClaimKey, None]] = {}  # of whole devices, by the API
+        self._made_for: dict[str, dict[ClaimKey, None]] = {}  # uid of a pod → in place of extended resources
 
     def apply(self, found: DeviceObject) -> bool:
         """Take over an object as seen; False if it is older than what is known."""
@@ -93,7 +93,7 @@ class DeviceBook:
             self._classes[meta.name] = found
             self._pools = self._backed = None
         else:
-            self._hold((meta.namespace, meta.name), found)
+            self._index((meta.namespace, meta.name), found)
             self._claims[meta.namespace, meta.name] = found
             if found.status.allocation is not None:
                 self._choices.pop((meta.namespace, meta.name), None)
@@ -113,7 +113,7 @@ class DeviceBook:
             del self._classes[key[1]]
             self._pools = self._backed = None
         else:
-            self._hold(key, None)
+            self._index(key, None)
             del self._claims[key]
             self._choices.pop(key, None)
         self._frozen = None
@@ -126,6 +126,10 @@ class DeviceBook:
     def holders_of(self, device: DeviceId) -> tuple[ClaimKey, ...]:
         """The claims that have all of a device as the API shows them, in the order in which that was seen."""
         return tuple(self._holders.get(device, ()))
+
+    def made_for(self, uid: str) -> tuple[ResourceClaim, ...]:
+        """The claims that have been made in place of a pod's extended resources, as the API shows them."""
+        return tuple(self._claims[key] for key in self._made_for.get(uid, ()))
 
     def choose(self, key: ClaimKey, allocation: Allocation) -> None:
         """Count a claim as allocated before the API agrees."""
@@ -173,7 +177,6 @@ class DeviceBook:
                 spent=spent_by(taken, self._pools),
                 groups=dict(self._groups),
                 backed=self.backed,
-                extended=_extended(claims),
             )
         return self._frozen
 
@@ -184,15 +187,11 @@ class DeviceBook:
         if chosen is not None and _ids_in(chosen) == _ids_in(allocation):
             del self._choices[key]
 
-    def _hold(self, key: ClaimKey, found: ResourceClaim | None) -> None:
-        """The claim has the devices of this version of it now (None: it is gone), and no others."""
-        before, after = set(whole_devices(self._claims.get(key))), set(whole_devices(found))
-        for device in before - after:
-            del self._holders[device][key]
-            if not self._holders[device]:
-                del self._holders[device]
-        for device in after:
-            self._holders.setdefault(device, {})[key] = None
+    def _index(self, key: ClaimKey, found: ResourceClaim | None) -> None:
+        """The claim is what this version of it says (None: it is gone), and no longer what the last said."""
+        known = self._claims.get(key)
+        _move(self._holders, key, set(whole_devices(known)), set(whole_devices(found)))
+        _move(self._made_for, key, _pods_in_place(known), _pods_in_place(found))
 
     def _find(self, kind: type, key: ClaimKey) -> DeviceObject | None:
         if kind is ResourceSlice:
@@ -250,12 +249,19 @@ def spent_by(devices: Iterable[DeviceId], pools: Pools) -> dict[CounterId, int]:
     return spent
 
 
-def _extended(claims: Mapping[ClaimKey, ResourceClaim]) -> dict[str, tuple[ClaimKey, ...]]:
-    found: dict[str, tuple[ClaimKey, ...]] = {}
-    for key, claim in claims.items():
-        if claim.metadata.annotations and (uid := is_extended_claim_of(claim)):
-            found[uid] = (*found.get(uid, ()), key)
-    return found
+def _pods_in_place(claim: ResourceClaim | None) -> set[str]:
+    uid = is_extended_claim_of(claim) if claim is not None else ""
+    return {uid} if uid else set()
+
+
+def _move(index: dict[_T, dict[ClaimKey, None]], key: ClaimKey, before: set[_T], after: set[_T]) -> None:
+    """A claim that was found under `before` is found under `after`."""
+    for each in before - after:
+        del index[each][key]
+        if not index[each]:
+            del index[each]
+    for each in after:
+        index.setdefault(each, {})[key] = None
 
 
 def _ids_in(allocation: Allocation) -> list[tuple[DeviceId, str | None]]:

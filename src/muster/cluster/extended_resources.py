@@ -2,7 +2,7 @@
 
 A pod may ask for devices as for any resource (`example.com/gpu: 2`).  Where its node does not offer the
 resource itself, a claim is made for the pod, for so many devices of the class.  In come classes and pods; out
-come claims that the API does not know yet.  Source: KEP-5004.  Next: `plugins/extended_claims.py`.
+come claims that the API does not know yet.  Source: KEP-5004.  Next: `placement/extended_needs.py`.
 """
 
 from collections.abc import Iterable, Mapping

@@ -16,6 +16,7 @@ from muster.cluster.extended_resources import (
     ExtendedClaim,
     backed_asks,
     extended_claim,
+    is_extended_claim_of,
     unwritten_key,
 )
 from muster.cluster.snapshot import Snapshot
@@ -91,4 +92,5 @@ def find_made(pod: Pod, devices: Devices) -> ClaimKey | None:
     key = (meta.namespace, status.resource_claim_name if status is not None else "")
     if unwritten_key(meta.namespace, meta.uid) in devices.choices:
         return None
-    return key if key in devices.extended.get(meta.uid, ()) else None
+    claim = devices.claims.get(key)
+    return key if claim is not None and is_extended_claim_of(claim) == meta.uid else None

@@ -15,10 +15,9 @@ from muster.scheduling.members import Stage
 
 def drop_made(books: Books, pod: PodKey, uid: str) -> list[DropClaim]:
     """Delete the claims that have been made for a pod so far."""
-    devices = books.state.devices.freeze()
     return [
-        DropClaim(pod, ObjectKey(*key), uid, devices.claims[key].metadata.uid)
-        for key in devices.extended.get(uid, ())
+        DropClaim(pod, ObjectKey(made.namespace, made.name), uid, made.uid)
+        for made in (claim.metadata for claim in books.state.devices.made_for(uid))
     ]
 
 

@@ -225,10 +225,9 @@ def describe(books: Books, root: EntityKey) -> str:
 def _reserve_again(books: Books, root: EntityKey) -> list[Effect]:
     """Add the users that were refused to claims that had changed, where the change has been seen."""
     effects: list[Effect] = []
-    known = books.state.devices.freeze().claims
     for preparation in books.preparations.of(root):
         for write in list(preparation.stale):
-            claim = known.get(write.claim)
+            claim = books.state.devices.find_claim(write.claim)
             if claim is None or claim.metadata.resource_version == write.version:
                 continue  # not seen yet, or gone: then it is not waited for either
             preparation.stale.remove(write)
@@ -366,7 +365,7 @@ def _take_back(books: Books, preparation: Preparation) -> list[Effect]:
 def _give_devices_back(books: Books, write: WriteClaim) -> list[Effect]:
     """The claim as it was before: without our devices, or without our users."""
     books.state.devices.unchoose(write.claim)
-    claim = books.state.devices.freeze().claims.get(write.claim)
+    claim = books.state.devices.find_claim(write.claim)
     if claim is None or claim.metadata.uid != write.claim_uid:
         return []
     before = tuple(

@@ -20,12 +20,12 @@ def free_stale(books: Books, waiting: list[Member], refused: Attempt) -> list[Wr
     """Writes that free claims which are reserved for nobody but these members, if claims were in the way."""
     if refused.reason != UNSCHEDULABLE or CLAIM_GATE not in refused.rejectors:
         return []
-    devices = books.state.devices.freeze()
+    devices = books.state.devices
     uids = frozenset(member.pod.metadata.uid for member in waiting)
     writes: dict[ObjectKey, WriteClaim] = {}
     for member in waiting:
         for _, key in device_claims_of(member.pod):
-            claim = devices.claims.get(key) if key is not None else None
+            claim = devices.find_claim(key) if key is not None else None
             if claim is None or claim.status.allocation is None:
                 continue
             meta = claim.metadata

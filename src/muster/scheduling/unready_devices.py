@@ -38,9 +38,9 @@ def free_unready(books: Books, preparation: Preparation) -> list[WriteClaim]:
         return []
     written = {tuple(write.claim) for write in preparation.writes if isinstance(write, WriteClaim)}
     freed: list[WriteClaim] = []
-    claims = books.state.devices.freeze().claims
+    devices = books.state.devices
     for _, key in device_claims_of(member.pod):
-        claim = claims.get(key) if key is not None and key not in written else None
+        claim = devices.find_claim(key) if key is not None and key not in written else None
         if claim is None or find_unready(claim) is None:
             continue
         meta = claim.metadata

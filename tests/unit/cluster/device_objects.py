@@ -31,7 +31,8 @@ from muster.api.devices import (
     ResourceSlice,
     SliceSpec,
 )
-from muster.api.meta import ObjectMeta
+from muster.api.meta import ObjectMeta, OwnerReference
+from muster.cluster.extended_resources import ANNOTATION
 
 DRIVER = "gpu.example.com"
 
@@ -123,6 +124,13 @@ def make_claim(
     meta = ObjectMeta(name=name, namespace="default", uid=f"uid-{name}", resource_version=version)
     reserved = [Consumer("pods", user, f"uid-{user}") for user in users]
     return ResourceClaim(meta, spec, ResourceClaimStatus(allocation, reserved))
+
+
+def in_place(claim: ResourceClaim, pod: str, uid: str) -> ResourceClaim:
+    """The claim as one that was made in place of a pod's extended resources."""
+    owner = OwnerReference("v1", "Pod", pod, uid, controller=True)
+    meta = replace(claim.metadata, annotations={ANNOTATION: "true"}, owner_references=[owner])
+    return replace(claim, metadata=meta)
 
 
 def given(*devices: str, node: str = "n1", request: str = "r") -> Allocation:

@@ -1,7 +1,7 @@
 """What is known of devices and claims, and what was allocated."""
 
 from msgspec.structs import replace
-from tests.unit.cluster.device_objects import DRIVER, given, make_claim, make_class
+from tests.unit.cluster.device_objects import DRIVER, given, in_place, make_claim, make_class
 
 from muster.api.core import PodClaim, PodClaimStatus, PodStatus
 from muster.api.devices import ResourceClaim
@@ -34,6 +34,21 @@ def test_a_choice_may_be_given_up_and_goes_with_its_claim() -> None:
     assert book.remove(ResourceClaim, KEY, "another") is None
     book.remove(ResourceClaim, KEY, "uid-c")
     assert book.freeze().taken == {}
+
+
+def test_claims_made_for_a_pod_are_found_until_they_are_gone_or_another_pods() -> None:
+    book = DeviceBook()
+    book.apply(in_place(make_claim("c"), "p", "u"))
+    book.apply(in_place(make_claim("d"), "q", "v"))
+    book.apply(make_claim("e"))
+    assert [[claim.metadata.name for claim in book.made_for(uid)] for uid in ("u", "v", "")] == [
+        ["c"],
+        ["d"],
+        [],
+    ]
+    book.apply(in_place(make_claim("c", version="6"), "q", "v"))
+    book.remove(ResourceClaim, ("default", "d"), "")
+    assert [[claim.metadata.name for claim in book.made_for(uid)] for uid in ("u", "v")] == [[], ["c"]]
 
 
 def test_the_picture_is_the_same_until_something_changes() -> None:

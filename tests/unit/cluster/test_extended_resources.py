@@ -1,13 +1,12 @@
 """Extended resources that a DeviceClass backs."""
 
 from msgspec.structs import replace
-from tests.unit.cluster.device_objects import make_claim, make_class
+from tests.unit.cluster.device_objects import in_place, make_claim, make_class
 
 from muster.api.core import Container, Pod, PodSpec, ResourceRequirements
 from muster.api.devices import DeviceClass
-from muster.api.meta import ObjectMeta, OwnerReference
+from muster.api.meta import ObjectMeta
 from muster.cluster.extended_resources import (
-    ANNOTATION,
     ExtendedClaim,
     backed_asks,
     backed_by,
@@ -114,10 +113,10 @@ def test_a_sidecar_keeps_its_own_and_init_containers_after_it_do_not_use_it() ->
 
 def test_a_claim_made_in_place_of_resources_says_whose_it_is() -> None:
     claim = make_claim("c")
-    owner = OwnerReference("v1", "Pod", "p", "uid-p", controller=True)
-    marked = replace(claim.metadata, annotations={ANNOTATION: "true"}, owner_references=[owner])
-    assert is_extended_claim_of(replace(claim, metadata=marked)) == "uid-p"
-    assert is_extended_claim_of(replace(claim, metadata=replace(marked, annotations={}))) == ""
+    marked = in_place(claim, "p", "uid-p")
+    assert is_extended_claim_of(marked) == "uid-p"
+    unmarked = replace(marked, metadata=replace(marked.metadata, annotations={}))
+    assert is_extended_claim_of(unmarked) == ""
     assert is_extended_claim_of(claim) == ""
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 from msgspec.structs import replace
-from tests.unit.cluster.device_objects import make_class
+from tests.unit.cluster.device_objects import in_place, make_claim, make_class
 
 from muster.api.core import ExtendedResourceClaimStatus, Pod
 from muster.cluster.devices import NO_DEVICES
@@ -57,7 +57,7 @@ def test_a_claim_is_thought_up_once_and_not_for_a_pod_that_is_placed() -> None:
 
 
 def test_a_claim_counts_as_made_when_the_pod_names_it() -> None:
-    devices = NO_DEVICES._replace(extended={"u": (("default", "c"),)})
+    devices = NO_DEVICES._replace(claims={("default", "c"): in_place(make_claim("c"), "p", "u")})
     status = replace(POD.status, extended_resource_claim_status=ExtendedResourceClaimStatus([], "c"))
     named: Pod = replace(POD, status=status)
     assert find_made(POD, devices) is None

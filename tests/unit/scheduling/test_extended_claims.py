@@ -1,13 +1,18 @@
 """Claims made in place of extended resources, told as stories."""
 
 from msgspec.structs import replace
-from tests.unit.cluster.device_objects import given, make_claim, make_class, make_device, make_slice
+from tests.unit.cluster.device_objects import (
+    given,
+    in_place,
+    make_claim,
+    make_class,
+    make_device,
+    make_slice,
+)
 from tests.unit.scheduling.world import World
 
 from muster.api.core import ExtendedResourceClaimStatus
 from muster.api.devices import Allocation, Consumer, ResourceClaim
-from muster.api.meta import OwnerReference
-from muster.cluster.extended_resources import ANNOTATION
 from muster.framework.ports import (
     BindPod,
     DevicesGone,
@@ -34,11 +39,9 @@ def make_world(*found: ResourceClaim, devices: int = 1) -> World:
 def made_for(
     pod: str, allocation: Allocation | None, name: str = "made", version: str = "6"
 ) -> ResourceClaim:
-    claim = make_claim(name, allocation=allocation, version=version)
-    owner = OwnerReference("v1", "Pod", pod, f"uid-{pod}", controller=True)
-    meta = replace(claim.metadata, annotations={ANNOTATION: "true"}, owner_references=[owner])
+    claim = in_place(make_claim(name, allocation=allocation, version=version), pod, f"uid-{pod}")
     users = [Consumer("pods", pod, f"uid-{pod}")] if allocation is not None else None
-    return replace(claim, metadata=meta, status=replace(claim.status, reserved_for=users))
+    return replace(claim, status=replace(claim.status, reserved_for=users))
 
 
 def show(world: World, pod: str, claim: ResourceClaim) -> None:
