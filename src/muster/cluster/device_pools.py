@@ -11,6 +11,7 @@ from muster.api.devices import Device, DeviceCapacity, Quantity, ResourceSlice
 from muster.api.quantity import QuantityError, parse_quantity
 
 DeviceId = tuple[str, str, str]  # driver, pool, device
+CounterSetId = tuple[str, str, str]  # driver, pool, counter set
 CounterId = tuple[str, str, str, str]  # driver, pool, counter set, counter
 
 
@@ -35,9 +36,9 @@ class Offer(NamedTuple):
 class Pools:
     """The devices of whole pools, the same object while no slice and no class changes.
 
-    `counters`: what there is of each counter, in thousandths; `broken`: slices of pools that are not whole or
-    contradict themselves; `found_out`: what readers have reckoned from devices and classes alone, by a key of
-    theirs.
+    `counters`: what there is of each counter, in thousandths; `sets`: the counters of each set, by name;
+    `broken`: slices of pools that are not whole or contradict themselves; `found_out`: what readers have
+    reckoned from devices and classes alone, by a key of theirs.
     """
 
     def __init__(
@@ -48,6 +49,9 @@ class Pools:
     ) -> None:
         self.offers = tuple(offers)
         self.counters = dict(counters or {})
+        self.sets: dict[CounterSetId, list[CounterId]] = {}
+        for counter in sorted(self.counters):
+            self.sets.setdefault(counter[:3], []).append(counter)
         self.broken = tuple(broken)
         self.consumers = {offer.id: offer.consumes for offer in self.offers if offer.consumes}
         self.found_out: dict[str, Any] = {}

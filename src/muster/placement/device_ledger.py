@@ -6,7 +6,7 @@ In come offers and amounts; out comes whether one more fits.  Next: `device_allo
 
 from collections.abc import Mapping
 
-from muster.cluster.device_pools import CounterId, DeviceId, Offer, amount_of
+from muster.cluster.device_pools import CounterId, CounterSetId, DeviceId, Offer, amount_of
 from muster.cluster.devices import NO_DEVICES, Devices
 from muster.placement.device_capacity import Amount
 
@@ -56,6 +56,11 @@ class Ledger:
         """What nobody has taken of a counter, in thousandths."""
         total = self._devices.pools.counters.get(counter, 0)
         return total - self._devices.spent.get(counter, 0) - self._spent.get(counter, 0)
+
+    def left_in(self, counter_set: CounterSetId) -> tuple[tuple[str, int], ...]:
+        """What nobody has taken of each counter of a set, by name, in thousandths."""
+        counters = self._devices.pools.sets.get(counter_set, ())
+        return tuple((counter[3], self.left_of(counter)) for counter in counters)
 
     def _has_left(self, offer: Offer, amount: Amount) -> bool:
         before = self._devices.shares.get(offer.id, _NOTHING).get(amount.name, 0)

@@ -8,13 +8,12 @@ devices can be cut out of them, and like ones of those are in use.  In come offe
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from muster.api.devices import DeviceRequest, ResourceClaim
-from muster.cluster.device_pools import DeviceId, Offer
+from muster.cluster.device_pools import CounterSetId, DeviceId, Offer
 from muster.placement.device_capacity import consumption
 from muster.placement.device_ledger import Ledger
 from muster.placement.device_selectors import find_attribute, selector_of, value_of
 
 PLAIN = DeviceRequest()
-_SetId = tuple[str, str, str]  # driver, pool, counter set
 _Holder = tuple[int, bool]  # claim, by admin access
 
 
@@ -39,10 +38,9 @@ class Likeness:
         self._numbers: dict[Hashable, int] = {}
         self._static: dict[DeviceId, int] = {}
         self._reached_by: dict[DeviceId, list[int]] = {}
-        self._cut_from: dict[_SetId, list[int]] = {}
-        self._left_of: dict[_SetId, list[tuple[str, str, str, str]]] = {}
-        self._in_use: dict[_SetId, dict[tuple[int, _Holder], int]] = {}
-        self._crossed: set[_SetId] = set()
+        self._cut_from: dict[CounterSetId, list[int]] = {}
+        self._in_use: dict[CounterSetId, dict[tuple[int, _Holder], int]] = {}
+        self._crossed: set[CounterSetId] = set()
         if all(offers is reached[0] for offers in reached[1:]):
             reached = reached[:1]
         else:
@@ -81,10 +79,6 @@ class Likeness:
             self._crossed.update(sets)
         for each in sets:
             self._cut_from.setdefault(each, []).append(self._number_of(offer))
-        for counter, _ in offer.consumes:
-            known = self._left_of.setdefault(counter[:3], [])
-            if counter not in known:
-                known.append(counter)
 
     def _count(self, offer: Offer, holder: _Holder, sign: int) -> None:
         for each in _sets_of(offer):
@@ -92,12 +86,12 @@ class Likeness:
             key = (self._number_of(offer), holder)
             users[key] = users.get(key, 0) + sign
 
-    def _state_of(self, counter_set: _SetId) -> Hashable:
+    def _state_of(self, counter_set: CounterSetId) -> Hashable:
         if counter_set in self._crossed:
             return counter_set
         return (
             tuple(sorted(self._cut_from.get(counter_set, ()))),
-            tuple(sorted((key[3], self._ledger.left_of(key)) for key in self._left_of.get(counter_set, ()))),
+            self._ledger.left_in(counter_set),
             tuple(sorted(item for item in self._in_use.get(counter_set, {}).items() if item[1])),
         )
 
@@ -152,5 +146,5 @@ def _attributes_of(claims: Iterable[ResourceClaim]) -> list[str]:
     )
 
 
-def _sets_of(offer: Offer) -> list[_SetId]:
+def _sets_of(offer: Offer) -> list[CounterSetId]:
     return list(dict.fromkeys(counter[:3] for counter, _ in offer.consumes))

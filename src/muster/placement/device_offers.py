@@ -15,7 +15,7 @@ from muster.api.devices import Device, DeviceRequest, ResourceClaim, SliceSpec
 from muster.api.quantity import QuantityError
 from muster.api.selectors import matches_node_term
 from muster.base.arrays import Bool, Int8, Int32
-from muster.cluster.device_pools import CounterId, DeviceId, Offer, Pools
+from muster.cluster.device_pools import CounterId, CounterSetId, DeviceId, Offer, Pools
 from muster.cluster.devices import ClaimKey
 from muster.cluster.snapshot import Snapshot
 from muster.placement.device_allocation import (
@@ -194,20 +194,17 @@ class DeviceOffers:
         """Equal for rows between whose devices these claims cannot tell."""
         kinds = dict(zip(likes, claims, strict=True))
         found: list[Hashable] = []
-        sets: dict[tuple[str, str, str], int] = {}
+        sets: dict[CounterSetId, int] = {}
+        ledger = Ledger(self.devices)
         for offer in self.on(row):
             facts = [self._fact(like, claim, offer) for like, claim in kinds.items()]
             if any(facts):
                 found.append((self.is_taken(offer.id), *facts))
                 if offer.is_shared:
-                    found.append(Ledger(self.devices).share_of(offer.id))
+                    found.append((ledger.is_used(offer.id), ledger.share_of(offer.id)))
                 for counter, amount in offer.consumes:
                     found.append((sets.setdefault(counter[:3], len(sets)), counter[3], amount))
-        if sets:
-            ledger = Ledger(self.devices)
-            left = [(key[3], ledger.left_of(key)) for key in self.devices.pools.counters if key[:3] in sets]
-            found.append((len(sets), tuple(left)))
-        return (self._is_broken(row), *found)
+        return (self._is_broken(row), tuple(map(ledger.left_in, sets)), *found)
 
     def _fact(self, like: bytes, claim: ClaimKey, offer: Offer) -> int:
         facts = self._known.facts.setdefault(like, {})

@@ -98,3 +98,12 @@ def test_a_part_in_shares_takes_its_counters_once() -> None:
     assert ledger.left_of(CORES) == 1000
     ledger.take_back(offer, memory(1))
     assert ledger.left_of(CORES) == 4000
+
+
+def test_what_is_left_of_a_set_is_told_by_name_of_its_counters() -> None:
+    sets = [make_counters(slices=2, cores=4), make_counters("other", cores=1)]
+    ledger, (part,) = ledger_of(*make_pool("n1", sets, make_part("a", cores=3)))
+    ledger.give(part, ())
+    assert ledger.left_in((DRIVER, "n1", "gpu")) == (("cores", 1000), ("slices", 2000))
+    assert ledger.left_in((DRIVER, "n1", "other")) == (("cores", 1000),)
+    assert ledger.left_in((DRIVER, "n1", "none")) == ()

@@ -8,13 +8,23 @@ from tests.unit.cluster.device_objects import (
     given,
     make_claim,
     make_class,
+    make_counters,
     make_device,
+    make_part,
+    make_pool,
     make_request,
     make_slice,
 )
 
 from muster.api.core import LabelSelectorRequirement, NodeSelector, NodeSelectorTerm
-from muster.api.devices import DerivedAttribute, Device, DeviceObject
+from muster.api.devices import (
+    AllocatedDevice,
+    Allocation,
+    DerivedAttribute,
+    Device,
+    DeviceAllocation,
+    DeviceObject,
+)
 from muster.placement.device_offers import (
     MET,
     UNMET,
@@ -107,3 +117,35 @@ def test_nodes_differ_in_what_is_derived_from_their_devices() -> None:
     ]
     offers = offers_with(make_class(), make_claim("c", *asked, match="derived/side"), *slices)
     assert offers.meets([C], BOTH).tolist() == [MET, UNMET]
+
+
+def test_nodes_differ_in_which_counters_are_used_up_whatever_the_order_of_their_sets() -> None:
+    """On n1 what part x is cut from is used up, on n2 what part y is; only x cannot be replaced."""
+    of_model = {kind: make_device("", model=kind).attributes for kind in ("x", "y", "other")}
+    asked = [make_request("r", 1, model("x")), make_request("q", 1, f"{model('y')} || {model('z')}")]
+    found: list[DeviceObject] = [make_class(), make_claim("c", *asked)]
+    for node, order, used in (("n1", "xy", "x"), ("n2", "yx", "y")):
+        parts = [
+            replace(make_part(f"{kind}-{of}", of, slices=1), attributes=of_model[kind])
+            for kind, of in (("x", "x"), ("y", "y"), ("other", "x"), ("other", "y"))
+        ]
+        counters = [make_counters(name, slices=1) for name in order]
+        found += make_pool(node, counters, *parts, make_device("z", model="z"))
+        found.append(make_claim(f"of-{node}", allocation=given(f"other-{used}", node=node)))
+    assert offers_with(*found).meets([C], BOTH).tolist() == [UNMET, MET]
+
+
+def test_a_shared_device_in_use_takes_no_more_of_the_counters_it_is_cut_from() -> None:
+    """On both nodes all is used up: on n1 by the device itself, on n2 by another part."""
+    shared = replace(make_part("s", slices=1), attributes={}, capacity=None, allow_multiple_allocations=True)
+    found: list[DeviceObject] = [make_class("device.allowMultipleAllocations == true"), make_claim("c")]
+    for node in ("n1", "n2"):
+        found += make_pool(node, [make_counters(slices=1)], shared, make_part("other", slices=1))
+    share = AllocatedDevice("r", DRIVER, "n1", "s", share_id="1")
+    found.append(make_claim("of-n1", allocation=Allocation(DeviceAllocation([share]))))
+    found.append(make_claim("of-n2", allocation=given("other", node="n2")))
+    assert offers_with(*found).meets([C], BOTH).tolist() == [MET, UNMET]
+
+
+def model(name: str) -> str:
+    return f'device.attributes["{DRIVER}"].model == "{name}"'
