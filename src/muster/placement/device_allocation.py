@@ -6,7 +6,7 @@ and the devices that a node reaches; out comes an allocation for each claim, or 
 `plugins/dynamic_resources.py`, which asks for every node.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -15,7 +15,7 @@ from muster.api.devices import ALL, DeviceConstraint, DeviceRequest, DeviceTaint
 from muster.cluster.device_pools import Offer
 from muster.placement.device_capacity import Amount, consumption
 from muster.placement.device_ledger import Ledger
-from muster.placement.device_likeness import Likeness, attribute_value
+from muster.placement.device_likeness import Eligible, Likeness, attribute_value
 
 STEPS_MAX = 20_000
 DEVICES_PER_CLAIM_MAX = 32  # the API takes no more results
@@ -36,9 +36,6 @@ class Given(NamedTuple):
     offer: Offer
     is_admin: bool
     amounts: tuple[Amount, ...] = ()
-
-
-Eligible = Callable[[DeviceRequest, Offer], int]
 
 
 class _Slot(NamedTuple):

@@ -13,7 +13,8 @@ from muster.placement.device_capacity import consumption
 from muster.placement.device_ledger import Ledger
 from muster.placement.device_selectors import find_attribute, selector_of, value_of
 
-PLAIN = DeviceRequest()
+_PLAIN = DeviceRequest()
+Eligible = Callable[[DeviceRequest, Offer], int]  # 0: the request may not have the device
 _Holder = tuple[int, bool]  # claim, by admin access
 
 
@@ -25,14 +26,13 @@ class Likeness:
         claims: Sequence[ResourceClaim],
         reached: Sequence[Sequence[Offer]],
         ledger: Ledger,
-        eligible: Callable[[DeviceRequest, Offer], int],
+        eligible: Eligible,
         requests: Sequence[DeviceRequest],
     ) -> None:
         self._ledger = ledger
         self._eligible = eligible
         self._requests = requests
-        self._attributes = _attributes_of(claims)
-        self._deriving = [request for request in requests if request.derived_attributes]
+        self._attributes = attributes_of(claims)
         self._has_admins = any(request.admin_access for request in requests)
         self._holders: dict[DeviceId, list[_Holder]] = {}
         self._numbers: dict[Hashable, int] = {}
@@ -100,29 +100,41 @@ class Likeness:
         known = self._static.get(offer.id)
         if known is None:
             facts = (
-                tuple(int(self._eligible(request, offer)) for request in self._requests),
-                tuple(attribute_value(offer, name) for name in self._attributes),
-                tuple(
-                    attribute_value(offer, name, request) if self._eligible(request, offer) else None
-                    for request in self._deriving
-                    for name in self._attributes
-                ),
+                facts_of(offer, self._requests, self._attributes, self._eligible),
                 tuple(self._reached_by.get(offer.id, ())),
-                self._facts_of_capacity(offer) if offer.is_shared else (),
                 tuple((counter[3], amount) for counter, amount in offer.consumes),
                 bool(offer.consumes) and self._ledger.is_used(offer.id),
             )
             known = self._static[offer.id] = self._numbers.setdefault(facts, len(self._numbers))
         return known
 
-    def _facts_of_capacity(self, offer: Offer) -> tuple[Hashable, ...]:
-        values = tuple(
-            (name, str(each.value)) for name, each in sorted((offer.device.capacity or {}).items())
+
+def facts_of(
+    offer: Offer, requests: Sequence[DeviceRequest], attributes: Sequence[str], eligible: Eligible
+) -> tuple[tuple[int, ...], Hashable]:
+    """What a device is to each of these requests, and all that they and constraints see of it.
+
+    `attributes`: those that constraints read.  Raises   SelectorError.
+    """
+    kinds = tuple(int(eligible(request, offer)) for request in requests)
+    said = tuple(attribute_value(offer, name) for name in attributes)
+    derived = tuple(
+        attribute_value(offer, name, request) if kind else None
+        for request, kind in zip(requests, kinds, strict=True)
+        if request.derived_attributes
+        for name in attributes
+    )
+    capacity: tuple[Hashable, ...] = ()
+    if offer.is_shared:
+        capacities = sorted((offer.device.capacity or {}).items())
+        capacity = (
+            *((name, str(each.value)) for name, each in capacities),
+            *(consumption(offer.device, request.capacity) for request in requests),
         )
-        return (*values, *(consumption(offer.device, request.capacity) for request in self._requests))
+    return kinds, (said, derived, capacity)
 
 
-def attribute_value(offer: Offer, name: str, request: DeviceRequest = PLAIN) -> Hashable:
+def attribute_value(offer: Offer, name: str, request: DeviceRequest = _PLAIN) -> Hashable:
     """What a device says under this name, as constraints compare it; None where it says nothing.
 
     A request may say it for the device (derived attributes).  Raises   SelectorError where that fails.
@@ -134,7 +146,8 @@ def attribute_value(offer: Offer, name: str, request: DeviceRequest = PLAIN) -> 
     return value_of(attribute) if attribute is not None else None
 
 
-def _attributes_of(claims: Iterable[ResourceClaim]) -> list[str]:
+def attributes_of(claims: Iterable[ResourceClaim]) -> list[str]:
+    """The attributes that constraints of these claims read."""
     return sorted(
         {
             name

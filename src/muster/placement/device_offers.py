@@ -31,7 +31,7 @@ from muster.placement.device_allocation import (
 )
 from muster.placement.device_capacity import consumption
 from muster.placement.device_ledger import Ledger
-from muster.placement.device_likeness import PLAIN, attribute_value
+from muster.placement.device_likeness import attributes_of, facts_of
 from muster.placement.device_selectors import SelectorError, selector_of
 
 KINDS_MAX, ANSWERS_MAX = 32, 100_000  # of claims, and answers, that are remembered
@@ -216,25 +216,11 @@ class DeviceOffers:
     def _find_fact(self, claim: ResourceClaim, offer: Offer) -> int:
         """0 if no request may have the device, else a number for what requests and constraints see of it."""
         requests = [request for _, request in requests_of(claim)]
-        kinds = tuple(self.eligible(request, offer) for request in requests)
-        if not any(kinds):
+        facts = facts_of(offer, requests, attributes_of([claim]), self.eligible)
+        if not any(facts[0]):
             return 0
-        capacity: tuple[Hashable, ...] = ()
-        if offer.is_shared:
-            capacity = tuple(str(each.value) for _, each in sorted((offer.device.capacity or {}).items()))
-            capacity += tuple(consumption(offer.device, request.capacity) for request in requests)
-        deriving = [
-            request
-            for request, kind in zip(requests, kinds, strict=True)
-            if request.derived_attributes and kind
-        ]
-        values = tuple(
-            attribute_value(offer, constraint.match_attribute or constraint.distinct_attribute or "", request)
-            for constraint in claim.spec.devices.constraints or ()
-            for request in (PLAIN, *deriving)
-        )
         numbers = self._known.numbers
-        return numbers.setdefault((kinds, values, capacity), len(numbers) + 1)
+        return numbers.setdefault(facts, len(numbers) + 1)
 
     def _mask_of(self, spec: SliceSpec, device: Device) -> Bool:
         """[N] the nodes that reach a device of a slice."""
