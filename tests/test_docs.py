@@ -20,7 +20,7 @@ from muster.api.devices import Allocation
 from muster.api.meta import Condition
 from muster.assembly.claim_steps import steps_of
 from muster.assembly.config import Config, PluginChoice, QueueChoice
-from muster.assembly.requests import Call, WireEffect, protection_of, request_of
+from muster.assembly.requests import Call, WireEffect, request_of
 from muster.cli.main import app
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import (
@@ -31,6 +31,7 @@ from muster.framework.ports import (
     ObjectReference,
     PatchGroupStatus,
     PatchPodStatus,
+    Prepare,
     PromiseVolume,
     RecordEvent,
     SelectNode,
@@ -202,7 +203,7 @@ def right_of(method: str, path: str) -> tuple[str, str, str]:
     return group or "", f"{resource}/{subresource}" if subresource else resource, VERBS[method]
 
 
-def steps_played(effect: MakeClaim | DropClaim) -> list[Call]:
+def steps_played(effect: Prepare) -> list[Call]:
     steps = steps_of(effect)
     calls = [next(steps)]
     with suppress(StopIteration):
@@ -215,11 +216,10 @@ def rights_used() -> set[tuple[str, str, str]]:
     """What `muster run` asks for: its effects, its watches, a second look at a pod, and its Lease."""
     calls: list[Call] = []
     for effect in EFFECTS:
-        if isinstance(effect, MakeClaim | DropClaim):
+        if isinstance(effect, Prepare):
             calls += steps_played(effect)
         else:
             calls.append(request_of(effect, now_s=0.0))
-    calls += [call for effect in EFFECTS if (call := protection_of(effect)) is not None]
     watched = [right_of("GET", kind.path)[:2] for kind in KINDS]
     return (
         {right_of(call.method, call.path) for call in calls}

@@ -1,7 +1,7 @@
-"""Claims in place of extended resources as requests: several, one after the other, each after its answer.
+"""What is written before a binding as requests: one or several, one after the other, each after its answer.
 
-In come `MakeClaim` and `DropClaim`; out go calls.  Whoever performs them sends back what the server answered,
-and stops at the first refusal.  Source: KEP-5004.  Next: `runtime/executor.py`, `loopback.py`.
+In come `Prepare` effects; out go calls.  Whoever performs them sends back what the server answered, and stops
+at the first refusal.  Source: KEP-4381, KEP-5004.  Next: `runtime/executor.py`, `loopback.py`.
 """
 
 from collections.abc import Generator, Mapping
@@ -10,22 +10,40 @@ from typing import Any
 import msgspec
 
 from muster.api.devices import Consumer
-from muster.assembly.requests import JSON, MERGE, PROTECTION, STRATEGIC, Call, path_of
+from muster.assembly.requests import (
+    JSON,
+    MERGE,
+    PROTECTION,
+    STRATEGIC,
+    Call,
+    path_of,
+    protection_of,
+    request_of,
+    request_of_write,
+)
 from muster.cluster.extended_resources import ANNOTATION
-from muster.controllers.ports import DEVICE_CLAIMS, PODS
-from muster.framework.ports import DropClaim, MakeClaim
+from muster.controllers.ports import DEVICE_CLAIMS, PODS, Write
+from muster.framework.ports import DropClaim, MakeClaim, Prepare, PromiseVolume, SelectNode, WriteClaim
 
 Steps = Generator[Call, Mapping[str, Any] | None, None]
 
 
-def steps_of(effect: MakeClaim | DropClaim) -> Steps:
+def steps_of(effect: Prepare) -> Steps:
     """The calls that perform it; send in the object that answered each."""
-    return _make(effect) if isinstance(effect, MakeClaim) else _drop(effect)
+    if isinstance(effect, MakeClaim):
+        return _make(effect)
+    return _drop(effect) if isinstance(effect, DropClaim) else _write(effect)
 
 
-def is_over(effect: MakeClaim | DropClaim, code: int) -> bool:
+def is_over(effect: Prepare, code: int) -> bool:
     """Whether a refusal with this status says that what is to go has gone, or is another of its name."""
     return isinstance(effect, DropClaim) and code in (404, 409, 422)
+
+
+def _write(effect: PromiseVolume | SelectNode | WriteClaim) -> Steps:
+    if (before := protection_of(effect)) is not None:
+        yield before
+    yield request_of(effect, now_s=0.0)  # the time is for Events
 
 
 def _make(effect: MakeClaim) -> Steps:
@@ -45,14 +63,12 @@ def _make(effect: MakeClaim) -> Steps:
 
 def _drop(effect: DropClaim) -> Steps:
     yield _said(effect, None)
-    path = path_of(DEVICE_CLAIMS, *effect.claim)
     freed: dict[str, Any] = {
         "uid": effect.claim_uid,
         "$deleteFromPrimitiveList/finalizers": [PROTECTION],
     }
-    yield Call("PATCH", path, STRATEGIC, {"metadata": freed})
-    options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": effect.claim_uid}}
-    yield Call("DELETE", path, JSON, options)
+    yield Call("PATCH", path_of(DEVICE_CLAIMS, *effect.claim), STRATEGIC, {"metadata": freed})
+    yield request_of_write(Write("delete", DEVICE_CLAIMS, *effect.claim, uid=effect.claim_uid))
 
 
 def _said(effect: MakeClaim | DropClaim, status: dict[str, Any] | None) -> Call:

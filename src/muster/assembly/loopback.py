@@ -11,7 +11,7 @@ from typing import Protocol
 
 from muster.apiserver.exchange import Request, Response
 from muster.assembly.claim_steps import is_over, steps_of
-from muster.assembly.requests import Call, WireEffect, mark_of, may_go_unmarked, protection_of, request_of
+from muster.assembly.requests import Call, WireEffect, mark_of, may_go_unmarked, request_of
 from muster.controllers.ports import (
     COMPOSITE_POD_GROUPS,
     CSI_DRIVERS,
@@ -36,13 +36,11 @@ from muster.framework.ports import (
     BindDone,
     BindFailed,
     BindPod,
-    DropClaim,
     Effect,
     Event,
     EvictDone,
     EvictFailed,
     EvictPod,
-    MakeClaim,
     Prepare,
     PrepareDone,
     PrepareFailed,
@@ -137,18 +135,12 @@ class Loopback:
         """Send the request of an effect; give the outcome that the scheduler is to be told."""
         if isinstance(effect, EvictPod):
             return self._evict(effect, now_s)
-        if isinstance(effect, MakeClaim | DropClaim):
-            return self._step_through(effect, now_s)
-        if isinstance(effect, Prepare) and (before := protection_of(effect)) is not None:
-            self._send(before, _USER, now_s)
+        if isinstance(effect, Prepare):
+            return self._prepare(effect, now_s)
         call = request_of(effect, now_s=now_s, sequence=next(self._sequence))
         response = self._send(call, _USER, now_s)
         if isinstance(effect, BindPod):
             return self._binding_outcome(effect, response)
-        if isinstance(effect, Prepare):
-            if response.status < 400:
-                return PrepareDone(effect)
-            return PrepareFailed(effect, response.status, _status(response)[1])
         if response.status < 400:
             return None
         if isinstance(effect, RecordEvent):
@@ -156,7 +148,7 @@ class Loopback:
             return None
         return WriteFailed(effect, response.status, _status(response)[1])
 
-    def _step_through(self, effect: MakeClaim | DropClaim, now_s: float) -> Event:
+    def _prepare(self, effect: Prepare, now_s: float) -> Event:
         steps, answer = steps_of(effect), None
         while True:
             try:

@@ -24,7 +24,6 @@ from muster.assembly.requests import (
     mark_of,
     may_go_unmarked,
     path_of,
-    protection_of,
     request_of,
 )
 from muster.base.errors import ApiError, Conflict, Unavailable
@@ -34,12 +33,10 @@ from muster.framework.ports import (
     BindDone,
     BindFailed,
     BindPod,
-    DropClaim,
     Event,
     EvictDone,
     EvictFailed,
     EvictPod,
-    MakeClaim,
     PatchGroupStatus,
     PatchPodStatus,
     Prepare,
@@ -289,12 +286,7 @@ class Executor:
     async def _prepare(self, effect: Prepare) -> None:
         """A version or a uid is the precondition: said twice is as good as said once."""
         try:
-            if isinstance(effect, MakeClaim | DropClaim):
-                await self._step_through(effect)
-            else:
-                if (before := protection_of(effect)) is not None:
-                    await self._send(before, repeat_unanswered=True)
-                await self._send(request_of(effect, now_s=self._now_s()), repeat_unanswered=True)
+            await self._step_through(effect)
         except ApiError as error:
             self.counts.write_failures += 1
             log.info("claim %s for pod %s: %s", effect.claim, effect.key, error)
@@ -304,7 +296,7 @@ class Executor:
             self.counts.written += 1
             self._post(PrepareDone(effect))
 
-    async def _step_through(self, effect: MakeClaim | DropClaim) -> None:
+    async def _step_through(self, effect: Prepare) -> None:
         """One call after the other; what is created is not said twice: there would be two of it."""
         steps, answer = steps_of(effect), None
         while True:

@@ -18,12 +18,10 @@ from muster.framework.ports import (
     BindDone,
     BindFailed,
     BindPod,
-    DropClaim,
     Event,
     EvictDone,
     EvictFailed,
     EvictPod,
-    MakeClaim,
     PatchGroupStatus,
     PatchPodStatus,
     Prepare,
@@ -166,17 +164,6 @@ class Outbox:
         self._send(mark_of(effect), marked, repeat_unanswered=True)
 
     def _prepare(self, effect: Prepare, lane_key: Lane) -> None:
-        def answered(answer: Answer) -> None:
-            is_done = 0 < answer.code < 300
-            outcome = PrepareDone(effect) if is_done else PrepareFailed(effect, answer.code, answer.message)
-            self._finish_later(lane_key, outcome, answer)
-
-        if isinstance(effect, MakeClaim | DropClaim):
-            self._step_through(effect, lane_key)
-        else:
-            self._send(request_of(effect, now_s=self._now_s()), answered, repeat_unanswered=True)
-
-    def _step_through(self, effect: MakeClaim | DropClaim, lane_key: Lane) -> None:
         steps = steps_of(effect)
 
         def answered(answer: Answer) -> None:
