@@ -9,6 +9,7 @@ Source: the stock resource-claim-controller (DRA; DRAWorkloadResourceClaims for 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from muster.cluster.extended_resources import ANNOTATION
 from muster.controllers.objects import (
     annotation_of,
     controller_of,
@@ -37,7 +38,6 @@ from muster.controllers.reconciler import Key, Reconciler
 
 CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 FINALIZER = "resource.kubernetes.io/delete-protection"
-EXTENDED = "resource.kubernetes.io/extended-resource-claim"
 _OWNERS: dict[str, tuple[Kind, str, str]] = {
     "pod": (PODS, "v1", "Pod"),
     "group": (POD_GROUPS, "scheduling.k8s.io/v1beta1", "PodGroup"),
@@ -207,7 +207,7 @@ def _tend_claim(claim: Object, view: View) -> Iterator[Ask]:
                 without_finalizer(fresh, FINALIZER),
                 uid=uid_of(claim),
             )
-    if not left and users and annotation_of(claim, EXTENDED) == "true" and not is_deleting(claim):
+    if not left and users and annotation_of(claim, ANNOTATION) == "true" and not is_deleting(claim):
         yield Write("delete", DEVICE_CLAIMS, namespace, name, uid=uid_of(claim))
 
 

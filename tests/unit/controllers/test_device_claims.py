@@ -4,7 +4,8 @@ from typing import Any
 
 from tests.unit.controllers.small_cluster import SmallCluster
 
-from muster.controllers.device_claims import EXTENDED, DeviceClaims, claim_names_of
+from muster.cluster.extended_resources import ANNOTATION
+from muster.controllers.device_claims import DeviceClaims, claim_names_of
 from muster.controllers.ports import DEVICE_CLAIM_TEMPLATES, DEVICE_CLAIMS, POD_GROUPS, PODS, Object
 
 ASKED: Object = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}
@@ -108,7 +109,7 @@ def test_a_claim_made_in_place_of_extended_resources_goes_when_its_pod_ends() ->
     cluster = make_cluster()
     pod = cluster.create(PODS, "p", spec={"nodeName": "n1"})
     cluster.create(DEVICE_CLAIMS, "c", spec=ASKED)
-    cluster.patch(DEVICE_CLAIMS, "c", {"metadata": {"annotations": {EXTENDED: "true"}}})
+    cluster.patch(DEVICE_CLAIMS, "c", {"metadata": {"annotations": {ANNOTATION: "true"}}})
     allocate(cluster, "c", as_user(pod))
     said = {"extendedResourceClaimStatus": {"resourceClaimName": "c", "requestMappings": []}}
     cluster.send("PATCH", PODS, "default", "p", {"status": said}, "status")
