@@ -34,7 +34,12 @@ class ObjectInvalid(MusterError):
 
 
 class ApiError(MusterError):
-    """An API server's answer that is not a success; `code` is the HTTP status, 0 when there was none."""
+    """An API server's answer that is not a success; `code` is the HTTP status, 0 when there was none.
+
+    `retry_after_s`: for so long the server wants to be left alone; None if it does not say.
+    """
+
+    retry_after_s: float | None = None
 
     def __init__(self, message: str, *, code: int, reason: str = "") -> None:
         super().__init__(message)

@@ -254,7 +254,7 @@ class Executor:
                 code=503 if is_unsent else error.code,  # never sent is as good as refused: it cannot land
                 reason="ServiceUnavailable" if is_unsent else error.reason,
                 message=str(error),
-                retry_after_s=error.retry_after_s if isinstance(error, Unavailable) else None,
+                retry_after_s=error.retry_after_s,
             )
         )
 
@@ -269,8 +269,7 @@ class Executor:
                 return
             self.counts.evict_failures += 1
             log.warning("evicting %s for %s: %s", effect.key, effect.preemptor, error)
-            retry_after_s = error.retry_after_s if isinstance(error, Unavailable) else None
-            self._post(EvictFailed(effect.key, effect.uid, error.code, str(error), retry_after_s))
+            self._post(EvictFailed(effect.key, effect.uid, error.code, str(error), error.retry_after_s))
         else:
             self.counts.evicted += 1
             self._post(EvictDone(effect.key, effect.uid))
@@ -356,7 +355,7 @@ class Executor:
 
     async def _heed(self, error: ApiError) -> None:
         """Keep the object to ourselves for as long as the server wants to be left alone."""
-        if isinstance(error, Unavailable) and error.retry_after_s:
+        if error.retry_after_s:
             await self._wait(error.retry_after_s)
 
     def _check_fence(self, call: Call) -> None:

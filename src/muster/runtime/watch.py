@@ -339,7 +339,7 @@ class ListWatch(Generic[Item]):
         log.warning("%s: %s", self.kind.name, error)
         if self._failures >= FAILURES_BEFORE_RELIST:
             self._version = ""
-        await self._back_off(error.retry_after_s if isinstance(error, Unavailable) else None)
+        await self._back_off(error.retry_after_s)
 
     async def _do_without(self, error: ApiError) -> None:
         """Let the scheduler begin without this kind, say so once, and look again from time to time."""
