@@ -321,7 +321,7 @@ class Queue:
             self._wake(self._entries[key], now_s, "AlikeSettled")
 
     def _wake(self, entry: Entry, now_s: float, event: str) -> None:
-        entry.woken_from = entry.sleep
+        entry.woken_from = entry.woken_from or entry.sleep  # one put aside meanwhile still decides for others
         self.activate(entry.key, priority=entry.priority, queued_s=None, now_s=now_s, event=event)
 
     def _take(self, key: EntityKey, place: Place, now_s: float, event: str) -> Entry:

@@ -215,6 +215,22 @@ def test_what_was_gained_before_an_attempt_does_not_count_after_it() -> None:
     assert queue.tell(ClusterEvent(Change.POD_FREED, node=make_node("n2")), 1.1) == []
 
 
+@pytest.mark.parametrize("by_time", [False, True], ids=["by-an-event", "by-time"])
+def test_one_woken_from_its_search_still_decides_for_those_who_asked_the_same(*, by_time: bool) -> None:
+    queue = make_queue()
+    for name in ("a", "b"):
+        activate(queue, name)
+        pop(queue)
+        queue.refuse(entity(name), refusal("Room", ask="alike"), 0.0)
+    assert queue.tell(FREED, 0.1) == [entity("a")]
+    pop(queue)
+    queue.search(entity("a"), refusal("Room"), until_s=0.3, now_s=0.1)
+    assert (queue.tick(0.3) if by_time else queue.tell(FREED, 0.2)) == [entity("a")]
+    pop(queue)
+    queue.drop(entity("a"), 0.3)
+    assert place(queue, "b") is Place.ACTIVE
+
+
 def test_room_is_reckoned_once_for_members_of_one_shape() -> None:
     asked: list[str] = []
 
