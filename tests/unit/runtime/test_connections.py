@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from muster.runtime import connections
-from muster.runtime.connections import Connections, NoAnswer, NoConnection, Reply, TooLong
+from muster.runtime.connections import Connection, Connections, NoAnswer, NoConnection, Reply, TooLong
 from muster.runtime.dialing import Route
 
 ROUTE = Route("cluster.test", 80)
@@ -69,6 +69,19 @@ async def answer(far: FarEnd, task: asyncio.Task[Reply], data: bytes, number: in
     assert await far.hear(number) == REQUEST
     await far.say(data, number)
     return await task
+
+
+@asynccontextmanager
+async def stream(*, begins: bytes = b"") -> AsyncIterator[tuple[FarEnd, Reply, Connection]]:
+    """A stream whose headers are here, and as much of its body."""
+    async with pool_and_far_end() as (pool, far):
+        opening = pool.stream(ROUTE, REQUEST, most=lambda code: 10, timeout_s=30.0)
+        entering = asyncio.ensure_future(opening.__aenter__())
+        assert await far.hear() == REQUEST
+        await far.say(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + begins)
+        reply, connection = await entering
+        yield far, reply, connection
+        await opening.__aexit__(None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -163,31 +176,17 @@ async def test_headers_without_an_end_are_given_up(begin: bytes, monkeypatch: py
 
 
 async def test_a_stream_gives_what_comes_and_ends_with_its_connection() -> None:
-    async with pool_and_far_end() as (pool, far):
-        far_end = asyncio.ensure_future(far.hear())
-        async with asyncio.timeout(30):
-            opening = pool.stream(ROUTE, REQUEST, most=lambda code: 10, timeout_s=30.0)
-            entering = asyncio.ensure_future(opening.__aenter__())
-            await far_end
-            await far.say(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n")
-            reply, connection = await entering
-            pieces = connection.pieces(30.0)
-            assert (reply.code, await anext(pieces)) == (200, b"hi")
-            await far.say(b"2\r\nho\r\n0\r\n\r\n")
-            assert [piece async for piece in pieces] == [b"ho"]
-            await opening.__aexit__(None, None, None)
+    async with asyncio.timeout(30), stream(begins=b"2\r\nhi\r\n") as (far, reply, connection):
+        pieces = connection.pieces(30.0)
+        assert (reply.code, await anext(pieces)) == (200, b"hi")
+        await far.say(b"2\r\nho\r\n0\r\n\r\n")
+        assert [piece async for piece in pieces] == [b"ho"]
 
 
 async def test_a_stream_that_falls_silent_is_given_up() -> None:
-    async with pool_and_far_end() as (pool, far):
-        opening = pool.stream(ROUTE, REQUEST, most=lambda code: 10, timeout_s=30.0)
-        entering = asyncio.ensure_future(opening.__aenter__())
-        await far.hear()
-        await far.say(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-        _, connection = await entering
+    async with stream() as (_, _, connection):
         with pytest.raises(TimeoutError):
             await anext(connection.pieces(0.0))
-        await opening.__aexit__(None, None, None)
 
 
 async def test_an_answer_that_does_not_come_in_time_is_given_up() -> None:
