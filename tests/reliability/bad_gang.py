@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from tests.reliability.figures import waits_of
-from tests.reliability.proxy import Fault, Rule
+from tests.reliability.proxy import FOR_EVER, Fault, Rule
 from tests.reliability.stage import Scheduler, Stage, kubeconfig_for, open_stage, until
 
 NODES, CORES, SIZE = 10, 8, 4
@@ -12,7 +12,6 @@ BAD_SIZE = 20
 GANGS_A_PHASE = 40
 EVERY_S = 0.15
 GOAL = 1.1
-FOR_EVER = 1_000_000_000
 
 
 async def play(phases: int) -> tuple[dict[str, Any], list[str]]:

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tests.reliability.proxy import Fault, FaultProxy, Rule
+from tests.reliability.proxy import BINDING, DELETION, FOR_EVER, Fault, FaultProxy, Rule
 from tests.reliability.record import Record, add_options
 from tests.reliability.stage import (
     LOOK_S,
@@ -38,7 +38,6 @@ IN_TIME_S = (
     BIND_TIMEOUT_S / 2.0
 )  # a fresh process that is ready by then must finish; one that is not may release
 SLACK_S = 30.0  # a fresh process begins, and a busy machine does what it was told
-BINDING = r"/pods/[^/]+/binding$"
 SCHEDULED = "PodGroupInitiallyScheduled"
 LATE_S = 7.0  # the client gives up after five
 # What `muster run` asks of the server for a gang: method and path.  At a release member 00 was never bound.
@@ -47,7 +46,7 @@ REQUESTS = {
     "group status": ("PATCH", r"/podgroups/[^/]+/status$"),
     "event": ("POST", r"/events$"),
     "mark": ("PATCH", r"/pods/[^/]+-(?!00)\d+/status$"),
-    "deletion": ("DELETE", r"/pods/[^/]+$"),
+    "deletion": ("DELETE", DELETION),
 }
 AT_RELEASE = ("mark", "deletion")
 QUICK_TURNS, FULL_TURNS = (1, 10, 20), tuple(range(1, GANG_SIZE + 1))
@@ -192,7 +191,7 @@ class Bench:
             one_at_a_time=True,
             on_hit=self._kill,
         )
-        refused = Rule("POST", rf"/{name}-00/binding$", Fault.REFUSE, status=403, count=1_000_000)
+        refused = Rule("POST", rf"/{name}-00/binding$", Fault.REFUSE, status=403, count=FOR_EVER)
         self._proxy.rules = [refused, rule] if point.at_release else [rule]
         return rule
 
@@ -241,9 +240,7 @@ class Bench:
         wanted = "released" if point.is_full or point.at_release else "whole"
         if end != wanted and not (is_late and end == "released"):
             broken.append(f"it should have ended {wanted} and is {end}")
-        accepted = self._proxy.accepted
-        twice = [path for (_, path), count in accepted.items() if f"/{name}-" in path and count > 1]
-        broken += [f"accepted twice: {path}" for path in twice if path.endswith("/binding")]
+        broken += [f"accepted twice: {path}" for path in self._proxy.bound_twice(name)]
         return Outcome(end, held_s, broken)
 
 

@@ -25,6 +25,8 @@ from muster.runtime.certificates import ServerIdentity
 MEBIBYTE = 1 << 20
 STOP_S = 0.1  # what still runs then is cancelled; aiohttp takes 0 for no limit
 REFUSAL = "refused by the proxy of the test"
+FOR_EVER = 1_000_000_000  # times that a rule applies
+BINDING, DELETION = r"/pods/[^/]+/binding$", r"/pods/[^/]+$"
 _BODY_BYTES_MAX = 16 * MEBIBYTE
 # Headers of one connection, not of what is asked: RFC 9110 section 7.6.1; lengths are counted anew.
 _HOP_BY_HOP = {"connection", "content-encoding", "content-length", "host", "keep-alive", "transfer-encoding"}
@@ -137,6 +139,14 @@ class FaultProxy:
     def restore(self) -> None:
         """Pass requests on again."""
         self._is_cut = False
+
+    def bound_twice(self, gang: str) -> list[str]:
+        """The bindings of a gang's pods that the server accepted more than once, by path."""
+        return [
+            path
+            for (_, path), count in self.accepted.items()
+            if f"/{gang}-" in path and path.endswith("/binding") and count > 1
+        ]
 
     async def show(self, identity: ServerIdentity) -> None:
         """From now on serve with this certificate, on the same port; what is open breaks off."""

@@ -18,11 +18,10 @@ from typing import NamedTuple
 
 from tests.conformance.manifests import pod_manifest
 from tests.conformance.server import PODS
-from tests.reliability.proxy import Fault, FaultProxy, Rule
+from tests.reliability.proxy import DELETION, FOR_EVER, Fault, FaultProxy, Rule
 from tests.reliability.stage import LOOK_S, Scheduler, Stage, kubeconfig_for, open_stage, until
 
 NODES, CORES, GANG_SIZE = 2, 4, 4
-FOR_EVER = 1_000_000_000
 PATIENCE_S = 40.0
 BIND_TIMEOUT = "10"  # seconds, the least that Muster takes
 FAILURES = 3  # deletions that fail before one does not
@@ -74,7 +73,7 @@ RIGHTS = (
     Right("get", *LEASES, "GET", r"/leases/", NOTHING, elects_leader=True),
     Right("create", *LEASES, "POST", r"/leases$", NOTHING, elects_leader=True),
     Right("update", *LEASES, "PUT", r"/leases/", WHOLE, elects_leader=True),  # it leads until it must renew
-    Right("delete", "pods", "", "DELETE", r"/pods/[^/]+$", HALF, is_refused_once_bound=True),
+    Right("delete", "pods", "", "DELETE", DELETION, HALF, is_refused_once_bound=True),
 )
 
 
@@ -164,7 +163,7 @@ class Bench:
     async def play_thrash(self, name: str) -> list[str]:
         """Deletions of a release fail, and an owner makes anew what went: all go, and few are made."""
         stage, ledger = self._stage, self._stage.ledger
-        failing = Rule("DELETE", r"/pods/[^/]+$", Fault.REFUSE, status=500, count=FAILURES)
+        failing = Rule("DELETE", DELETION, Fault.REFUSE, status=500, count=FAILURES)
         self._proxy.rules = [
             Rule("POST", r"-00/binding$", Fault.REFUSE, status=403, count=FOR_EVER),
             failing,

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.reliability.proxy import Fault, Rule
+from tests.reliability.proxy import BINDING, Fault, Rule
 from tests.reliability.stage import Late, Scheduler, Stage, open_stage, until
 
 from muster.runtime.certificates import ServerIdentity, make_identity, write_private
@@ -23,7 +23,6 @@ from muster.runtime.certificates import ServerIdentity, make_identity, write_pri
 NODES, CORES, GANG_SIZE = 5, 8, 20
 TURN = 10
 BIND_TIMEOUT_S = 60.0
-BINDING = r"/pods/[^/]+/binding$"
 
 
 class Point(NamedTuple):
@@ -116,8 +115,7 @@ class Rotation:
             broken.append(f"it held a part for {held_s:.0f} s")
         if not point.authority and proxy.unauthorized == refused:
             broken.append("the old token was never tried, so nothing was shown")
-        twice = [path for (_, path), count in proxy.accepted.items() if f"/{name}-" in path and count > 1]
-        broken += [f"accepted twice: {path}" for path in twice if path.endswith("/binding")]
+        broken += [f"accepted twice: {path}" for path in proxy.bound_twice(name)]
         await stage.delete_gang(name)
         await until(lambda: ledger.there(name) == 0, "every pod is gone")
         return held_s, broken

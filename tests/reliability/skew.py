@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.server import GROUPS, PODS
-from tests.reliability.proxy import Fault, FaultProxy, Rule
+from tests.reliability.proxy import BINDING, DELETION, FOR_EVER, Fault, FaultProxy, Rule
 from tests.reliability.stage import Late, Scheduler, Stage, kubeconfig_for, open_stage, until
 
 from muster import __version__
@@ -40,9 +40,7 @@ PLAYS: tuple[tuple[str, bool, str], ...] = (
     ("releasing", False, RELEASED),
     ("member lost", False, WHOLE),
 )
-BINDING, DELETION = r"/pods/[^/]+/binding$", r"/pods/[^/]+$"
 REFUSED = r"/pods/[^/]+-00/binding$"
-FOR_EVER = 1_000_000
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _OF_THE_SERVER = ("uid", "resourceVersion", "managedFields", "creationTimestamp", "generation", "selfLink")
 

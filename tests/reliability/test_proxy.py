@@ -108,6 +108,15 @@ async def test_a_doubled_request_reaches_the_server_twice(place: Place) -> None:
     assert place.server.seen == [f"POST {BINDING} x"] * 2
 
 
+async def test_a_binding_that_the_server_accepted_twice_is_named(place: Place) -> None:
+    once, twice = (f"/api/v1/namespaces/default/pods/g-{number}/binding" for number in range(2))
+    await place.post(once)
+    place.proxy.rules = [Rule("POST", MATCH, Fault.DUPLICATE)]
+    await place.post(twice)
+    assert place.proxy.bound_twice("g") == [twice]
+    assert place.proxy.bound_twice("other") == []
+
+
 async def test_a_late_request_waits_before_the_server_sees_it(place: Place) -> None:
     place.proxy.rules = [Rule("POST", MATCH, Fault.DELAY, delay_s=6.0)]
     assert await place.post() == 201
