@@ -24,9 +24,7 @@ async def play(gangs: int) -> tuple[dict[str, Any], list[str]]:
     broken: list[str] = []
     async with open_stage(nodes=NODES, cores=CORES) as stage:
         ledger = stage.ledger
-        scheduler = Scheduler(stage.folder, "muster", kubeconfig=stage.server.kubeconfig, elects_leader=False)
-        await scheduler.start()
-        try:
+        async with Scheduler(stage.folder, kubeconfig=stage.server.kubeconfig) as scheduler:
             began_s = time.monotonic()
             names = iter([f"g{number:04}" for number in range(gangs)])
 
@@ -64,6 +62,4 @@ async def play(gangs: int) -> tuple[dict[str, Any], list[str]]:
                 "resident_mib": round(resident_mib(scheduler.process_id)),
                 "cpu_s": round(cpu_s(scheduler.process_id), 1),
             }
-        finally:
-            await scheduler.stop()
         return figures, broken + ledger.broken

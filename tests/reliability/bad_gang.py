@@ -22,9 +22,7 @@ async def play(phases: int) -> tuple[dict[str, Any], list[str]]:
         async with stage.proxy() as proxy:
             proxy.rules = [refused]
             kubeconfig = kubeconfig_for(stage.folder, proxy.address)
-            scheduler = Scheduler(stage.folder, "muster", kubeconfig=kubeconfig, elects_leader=False)
-            await scheduler.start()
-            try:
+            async with Scheduler(stage.folder, kubeconfig=kubeconfig):
                 await _measure(stage, "warm")
                 for phase in range(phases):
                     waits_s[False] += await _measure(stage, f"a{phase}")
@@ -33,8 +31,6 @@ async def play(phases: int) -> tuple[dict[str, Any], list[str]]:
                     await until(lambda: refused.hits >= hits + BAD_SIZE, "the bad gang is refused")  # noqa: B023
                     waits_s[True] += await _measure(stage, f"b{phase}")
                     await stage.delete_gang(f"bad{phase}")
-            finally:
-                await scheduler.stop()
         broken = [*stage.ledger.broken, *(f"{name} holds a part" for name in stage.ledger.halves)]
     without, beside = waits_of(waits_s[False]), waits_of(waits_s[True])
     return {

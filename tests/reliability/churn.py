@@ -25,9 +25,7 @@ async def play(minutes: float) -> tuple[dict[str, Any], list[str]]:
     Growth is counted from minute ten on, of a shorter run from its middle on, and judged of the former only.
     """
     async with open_stage(nodes=NODES, cores=CORES) as stage:
-        scheduler = Scheduler(stage.folder, "muster", kubeconfig=stage.server.kubeconfig, elects_leader=False)
-        await scheduler.start()
-        try:
+        async with Scheduler(stage.folder, kubeconfig=stage.server.kubeconfig) as scheduler:
             for number in range(NEVER_FIT):
                 await stage.create_gang(f"never{number:02}", GANG_SIZE, cores=CORES + 1)
             stream = Stream(stage, every_s=EVERY_S, there_max=GANGS_THERE)
@@ -40,8 +38,6 @@ async def play(minutes: float) -> tuple[dict[str, Any], list[str]]:
             broken = [f"gang {name} was never whole" for name in await stream.settle()]
             broken += [f"{name} holds {stage.ledger.bound(name)}" for name in stage.ledger.halves]
             used_s = cpu_s(scheduler.process_id)
-        finally:
-            await scheduler.stop()
         broken += stage.ledger.broken
     from_min = min(STEADY_FROM_MIN, minutes / 2)
     growth = growth_of(samples, from_min)

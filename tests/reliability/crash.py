@@ -129,7 +129,7 @@ class Bench:
         self._stage = stage
         self._proxy = proxy
         kubeconfig = kubeconfig_for(stage.folder, proxy.address)
-        self.scheduler = Scheduler(stage.folder, "muster", kubeconfig=kubeconfig, elects_leader=False)
+        self.scheduler = Scheduler(stage.folder, kubeconfig=kubeconfig)
 
     async def play(self, name: str, point: Point) -> Outcome:
         """Let it happen to a new gang and wait for the end of it."""

@@ -27,14 +27,8 @@ async def play(phases: int) -> tuple[dict[str, Any], list[str]]:
     """Measure so many quiet times and as many loud ones; figures, and what was broken."""
     with tempfile.TemporaryDirectory(prefix="muster-flood-") as folder:
         async with StubServer(NODES, CORES) as server:
-            scheduler = Scheduler(
-                Path(folder),
-                "muster",
-                kubeconfig=kubeconfig_for(Path(folder), server.address),
-                elects_leader=False,
-            )
-            await scheduler.start()
-            try:
+            kubeconfig = kubeconfig_for(Path(folder), server.address)
+            async with Scheduler(Path(folder), kubeconfig=kubeconfig) as scheduler:
                 await until(lambda: server.is_watched, "pods and groups are watched")
                 waits_s: dict[bool, list[float]] = {False: [], True: []}
                 for phase in range(2 * phases):
@@ -44,8 +38,6 @@ async def play(phases: int) -> tuple[dict[str, Any], list[str]]:
                     "resident_mib": round(resident_mib(scheduler.process_id)),
                     "cpu_s": round(cpu_s(scheduler.process_id), 1),
                 }
-            finally:
-                await scheduler.stop()
     quiet, loud = waits_of(waits_s[False]), waits_of(waits_s[True])
     broken = [*server.ledger.broken, *(f"{name} holds a part" for name in server.ledger.halves)]
     return {

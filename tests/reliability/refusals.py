@@ -152,11 +152,8 @@ class Bench:
         broken += [] if "scheduling.k8s.io/v1beta1" in log else [f"it does not say what is missing: {log}"]
         broken += [] if groups.hits <= FAILURES else [f"it asked {groups.hits} times"]
         self._proxy.rules = []
-        await scheduler.start()
-        try:
+        async with scheduler:
             await until(lambda: self._stage.ledger.was_whole(name), "the gang is whole")
-        finally:
-            await scheduler.stop()
         await self._stage.delete_gang(name)
         return broken
 
@@ -168,10 +165,8 @@ class Bench:
             Rule("POST", r"-00/binding$", Fault.REFUSE, status=403, count=FOR_EVER),
             failing,
         ]
-        scheduler = self.scheduler(name)
-        await scheduler.start()
         made = 0
-        try:
+        async with self.scheduler(name):
             await stage.create_gang(name, GANG_SIZE, bind_timeout=BIND_TIMEOUT, release_bare_pods="true")
             await until(lambda: name in ledger.half_s and not ledger.bound(name), "it was released")
             for _ in range(int(PATIENCE_S)):
@@ -182,8 +177,6 @@ class Bench:
                         pod = pod_manifest(f"{name}-{number:02}", {"group": name}, scheduler="muster")
                         await stage.call("POST", PODS, pod)
                 await asyncio.sleep(1.0)
-        finally:
-            await scheduler.stop()
         self._proxy.rules = []
         await stage.delete_gang(name)
         broken = [] if failing.hits == FAILURES else [f"{failing.hits} deletions failed"]

@@ -150,15 +150,11 @@ async def play() -> int:
             proxy.wanted_token = identity.token
             rotation.files.write(proxy.address, identity)
             kubeconfig = rotation.files.kubeconfig
-            scheduler = Scheduler(stage.folder, "muster", kubeconfig=kubeconfig, elects_leader=False)
-            await scheduler.start()
-            try:
+            async with Scheduler(stage.folder, kubeconfig=kubeconfig) as scheduler:
                 for number, point in enumerate(POINTS):
                     held_s, broken = await rotation.play(f"g{number}", point)
                     print(f"{point}: held in part {held_s:.1f} s, {'; '.join(broken) or 'good'}", flush=True)
                     all_broken += [f"{point}: {each}" for each in broken]
-            finally:
-                await scheduler.stop()
             if all_broken:
                 print(scheduler.log.read_text()[-6000:])
     for line in all_broken:

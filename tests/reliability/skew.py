@@ -55,7 +55,7 @@ class Recorder:
         self._stage = stage
         self._proxy = proxy
         kubeconfig = kubeconfig_for(stage.folder, proxy.address)
-        self.scheduler = Scheduler(stage.folder, "muster", kubeconfig=kubeconfig, elects_leader=False)
+        self.scheduler = Scheduler(stage.folder, kubeconfig=kubeconfig)
 
     async def record(self) -> dict[str, Object]:
         """What is left in each state, by its name."""
@@ -185,26 +185,23 @@ async def _finish(stage: Stage, left: Object, is_full: bool, end: str) -> list[s
     await until(lambda: ledger.there(name) == len(there), "the watch shows what was left")
     if is_full:
         await stage.fill()
-    scheduler = Scheduler(stage.folder, "muster", kubeconfig=stage.server.kubeconfig, elects_leader=False)
-    await scheduler.start()
     broken = []
-    try:
-        if end == WHOLE:
-            for number in range(GANG_SIZE):
-                if f"{name}-{number:02}" not in there:
-                    await stage.create_member(name, number)
-            await until(lambda: ledger.was_whole(name), "whole")
-            pods = (await stage.call("GET", PODS))["items"]
-            node_of = {pod["metadata"]["name"]: pod["spec"].get("nodeName") for pod in pods}
-            moved = [pod for pod, node in bound_at.items() if node and node_of.get(pod) != node]
-            broken += [f"{pod} was on {bound_at[pod]} and is on {node_of.get(pod)}" for pod in moved]
-        else:
-            await until(lambda: ledger.bound(name) == 0, "nothing is held")
-            broken += [f"{name} was whole before"] if ledger.was_whole(name) else []
-    except Late as error:
-        broken.append(f"{error}; it holds {ledger.bound(name)} of {GANG_SIZE}")
-    finally:
-        await scheduler.stop()
+    async with Scheduler(stage.folder, kubeconfig=stage.server.kubeconfig):
+        try:
+            if end == WHOLE:
+                for number in range(GANG_SIZE):
+                    if f"{name}-{number:02}" not in there:
+                        await stage.create_member(name, number)
+                await until(lambda: ledger.was_whole(name), "whole")
+                pods = (await stage.call("GET", PODS))["items"]
+                node_of = {pod["metadata"]["name"]: pod["spec"].get("nodeName") for pod in pods}
+                moved = [pod for pod, node in bound_at.items() if node and node_of.get(pod) != node]
+                broken += [f"{pod} was on {bound_at[pod]} and is on {node_of.get(pod)}" for pod in moved]
+            else:
+                await until(lambda: ledger.bound(name) == 0, "nothing is held")
+                broken += [f"{name} was whole before"] if ledger.was_whole(name) else []
+        except Late as error:
+            broken.append(f"{error}; it holds {ledger.bound(name)} of {GANG_SIZE}")
     await stage.delete_gang(name)
     await stage.delete_fillers()
     await until(lambda: ledger.there(name) == 0, "every pod is gone")

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -161,15 +162,26 @@ class Stage:
 
 
 class Scheduler:
-    """One `muster run`, whose log goes to a file of the folder."""
+    """One `muster run`, whose log goes to a file of the folder; `async with` starts it and ends it."""
 
-    def __init__(self, folder: Path, name: str, *, kubeconfig: Path, elects_leader: bool) -> None:
+    def __init__(
+        self, folder: Path, name: str = "muster", *, kubeconfig: Path, elects_leader: bool = False
+    ) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
         self._process: asyncio.subprocess.Process | None = None
         self._health = ""
         self._command = [*MUSTER, "run", "--kubeconfig", str(kubeconfig), "--scheduler-name", "muster"]
         self._command += [] if elects_leader else ["--leader-elect=false"]
+
+    async def __aenter__(self) -> "Scheduler":
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
 
     @property
     def process_id(self) -> int:
