@@ -4,6 +4,7 @@ Drawn so that about half of the pods fit: claims share devices and volumes that 
 """
 
 import random
+from collections.abc import Callable
 
 from tests.differential.claims.scenario import (
     BETA_ZONE,
@@ -121,14 +122,22 @@ def _device(draw: random.Random, index: int) -> Short:
 
 
 def _claims_for(draw: random.Random, claims: list[Short]) -> list[str]:
-    names = []
-    for _ in range(draw.choices((0, 1, 2), (10, 65, 25))[0]):
-        shared = [claim["claim"] for claim in claims if claim["claim"] not in names]
+    count = draw.choices((0, 1, 2), (10, 65, 25))[0]
+    return _some(draw, count, claims, "claim", lambda: _claim(draw, f"k{len(claims)}"))
+
+
+def _some(
+    draw: random.Random, count: int, known: list[Short], key: str, make: Callable[[], Short]
+) -> list[str]:
+    """The names of so many, now and then of one that others have."""
+    names: list[str] = []
+    for _ in range(count):
+        shared = [each[key] for each in known if each[key] not in names]
         if shared and draw.random() < 0.2:
             names.append(draw.choice(shared))
             continue
-        claims.append(_claim(draw, f"k{len(claims)}"))
-        names.append(claims[-1]["claim"])
+        known.append(make())
+        names.append(known[-1][key])
     return names
 
 
@@ -205,12 +214,5 @@ def _disk(draw: random.Random, name: str, weights: tuple[int, int, int, int]) ->
 
 
 def _disks_for(draw: random.Random, disks: list[Short]) -> list[str]:
-    names = []
-    for _ in range(draw.choices((0, 1, 2), (10, 60, 30))[0]):
-        shared = [disk["disk"] for disk in disks if disk["disk"] not in names]
-        if shared and draw.random() < 0.2:
-            names.append(draw.choice(shared))
-            continue
-        disks.append(_disk(draw, f"v{len(disks)}", (50, 15, 32, 3)))
-        names.append(disks[-1]["disk"])
-    return names
+    count = draw.choices((0, 1, 2), (10, 60, 30))[0]
+    return _some(draw, count, disks, "disk", lambda: _disk(draw, f"v{len(disks)}", (50, 15, 32, 3)))

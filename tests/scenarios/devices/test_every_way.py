@@ -1,13 +1,13 @@
 """Gangs with claims for devices, of one node and of several, against every way there is to place them."""
 
 from collections.abc import Sequence
-from itertools import combinations, product
+from itertools import combinations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 from tests.unit.cluster.device_objects import make_claim, make_class, make_device, make_request, make_slice
-from tests.unit.scheduling.test_backtracking import placed
+from tests.unit.scheduling.test_backtracking import every_way, placed
 from tests.unit.scheduling.world import World
 
 from muster.api.core import LabelSelectorRequirement, NodeSelector, NodeSelectorTerm, PodClaim
@@ -61,12 +61,8 @@ def _made(devices: Devices) -> list[Device]:
 
 
 def has_a_way(story: Story) -> bool:
-    nowhere = len(story.nodes)
-    for where in product(range(nowhere + 1), repeat=len(story.members)):
-        homes = {member: node for member, node in enumerate(where) if node != nowhere}
-        if len(homes) >= story.needed and _is_allowed(story, homes):
-            return True
-    return False
+    ways = every_way(len(story.nodes), len(story.members), story.needed)
+    return any(_is_allowed(story, homes) for homes in ways)
 
 
 def _is_allowed(story: Story, homes: dict[int, int]) -> bool:

@@ -25,21 +25,29 @@ from tests.unit.placement.test_device_allocation import (
 )
 from tests.unit.placement.test_device_offers import ZONE_A, C, D, offers_with
 
+from muster.cluster.devices import ClaimKey
+from muster.placement.device_offers import DeviceOffers
 from muster.placement.device_trials import NOTHING, Trial, add, leave
 
-E = ("default", "e")
+
+def added(trial: Trial, claims: list[ClaimKey], row: int, offers: DeviceOffers) -> Trial:
+    found = add(trial, claims, row, offers)
+    assert found is not None
+    return found
+
+
+def names(trial: Trial) -> dict[ClaimKey, list[str]]:
+    return {claim: [each.offer.device.name for each in given] for claim, given in trial.given.items()}
 
 
 def test_a_second_claim_may_make_the_first_change_its_device() -> None:
     special = make_claim("d", make_request("r", 1, f'device.attributes["{DRIVER}"].model == "a"'))
     devices = (make_device("a", model="a"), make_device("b", model="b"))
     offers = offers_with(make_class(), make_claim("c"), special, make_slice("n1", *devices))
-    first = add(NOTHING, [C], 0, offers)
-    assert first is not None
-    assert [each.offer.device.name for each in first.given[C]] == ["a"]
-    both = add(first, [D], 0, offers)
-    assert both is not None
-    assert [each.offer.device.name for each in both.given[C]] == ["b"]
+    first = added(NOTHING, [C], 0, offers)
+    assert names(first)[C] == ["a"]
+    both = added(first, [D], 0, offers)
+    assert names(both)[C] == ["b"]
     assert leave(both, [D], 0).given.keys() == {C}
 
 
@@ -47,16 +55,14 @@ def test_a_device_for_many_nodes_is_given_once() -> None:
     offers = offers_with(
         make_class(), make_claim("c"), make_claim("d"), make_slice("all", make_device("far"), all_nodes=True)
     )
-    first = add(NOTHING, [C], 0, offers)
-    assert first is not None
+    first = added(NOTHING, [C], 0, offers)
     assert add(first, [D], 1, offers) is None
 
 
 def test_who_shares_a_claim_must_reach_what_it_got() -> None:
     slices = (make_slice("n1", make_device("a")), make_slice("n2", make_device("b")))
     offers = offers_with(make_class(), make_claim("c"), *slices)
-    first = add(NOTHING, [C], 0, offers)
-    assert first is not None
+    first = added(NOTHING, [C], 0, offers)
     assert add(first, [C], 1, offers) is None
     assert add(first, [C], 0, offers) is not None
 
@@ -68,36 +74,28 @@ def test_who_is_placed_later_may_make_others_change_what_many_nodes_reach() -> N
         make_slice("zone", make_device("near"), node_selector=ZONE_A),
     )
     offers = offers_with(make_class(), make_claim("c"), make_claim("d"), *slices)
-    first = add(NOTHING, [C], 0, offers)
-    assert first is not None
-    assert [each.offer.device.name for each in first.given[C]] == ["far"]
-    both = add(first, [D], 1, offers)
-    assert both is not None
-    names = {claim: [each.offer.device.name for each in given] for claim, given in both.given.items()}
-    assert names == {C: ["near"], D: ["far"]}
+    first = added(NOTHING, [C], 0, offers)
+    assert names(first)[C] == ["far"]
+    both = added(first, [D], 1, offers)
+    assert names(both) == {C: ["near"], D: ["far"]}
 
 
 def test_who_shares_a_claim_on_another_node_moves_it_to_what_both_reach() -> None:
     slices = (make_slice("n1", make_device("own")), make_slice("z", make_device("far"), all_nodes=True))
     offers = offers_with(make_class(), make_claim("c"), make_claim("d"), *slices)
-    first = add(NOTHING, [C], 0, offers)
-    assert first is not None
-    assert [each.offer.device.name for each in first.given[C]] == ["own"]
-    both = add(first, [C], 1, offers)
-    assert both is not None
-    assert [each.offer.device.name for each in both.given[C]] == ["far"]
+    first = added(NOTHING, [C], 0, offers)
+    assert names(first)[C] == ["own"]
+    both = added(first, [C], 1, offers)
+    assert names(both)[C] == ["far"]
     assert add(both, [D], 1, offers) is None
-    beside = add(both, [D], 0, offers)
-    assert beside is not None
-    assert [each.offer.device.name for each in beside.given[C]] == ["far"]
+    beside = added(both, [D], 0, offers)
+    assert names(beside)[C] == ["far"]
 
 
 def test_a_shared_claim_stays_until_the_last_of_its_pods_leaves() -> None:
     offers = offers_with(make_class(), make_claim("c"), make_slice("n1", make_device("a")))
-    first = add(NOTHING, [C], 0, offers)
-    assert first is not None
-    both = add(first, [C], 0, offers)
-    assert both is not None
+    first = added(NOTHING, [C], 0, offers)
+    both = added(first, [C], 0, offers)
     one = leave(both, [C], 0)
     assert one.given.keys() == {C}
     assert leave(one, [C], 0).given == {}
@@ -107,8 +105,7 @@ def test_counters_that_nodes_share_are_spent_once() -> None:
     parts = [make_part("a", memory="30Gi"), make_part("b", memory="30Gi")]
     pool = make_pool("fabric", [make_counters(memory="40Gi")], *parts, all_nodes=True)
     offers = offers_with(make_class(), make_claim("c"), make_claim("d"), *pool)
-    first = add(NOTHING, [C], 0, offers)
-    assert first is not None
+    first = added(NOTHING, [C], 0, offers)
     assert add(first, [D], 1, offers) is None
 
 

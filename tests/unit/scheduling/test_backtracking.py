@@ -98,14 +98,18 @@ def placed(world: World) -> int:
     )
 
 
+def every_way(nodes: int, members: int, needed: int) -> Iterator[dict[int, int]]:
+    """Every way to give so many members or more a node: member → node."""
+    for where in product(range(nodes + 1), repeat=members):
+        homes = {member: node for member, node in enumerate(where) if node != nodes}
+        if len(homes) >= needed:
+            yield homes
+
+
 def has_a_way(story: Story) -> bool:
     """Try every node, or none, for every member and every volume for every claim in use."""
-    nowhere = len(story.nodes)
-    for where in product(range(nowhere + 1), repeat=len(story.members)):
-        homes = {member: node for member, node in enumerate(where) if node != nowhere}
-        if len(homes) >= story.needed and _is_allowed(story, homes):
-            return True
-    return False
+    ways = every_way(len(story.nodes), len(story.members), story.needed)
+    return any(_is_allowed(story, homes) for homes in ways)
 
 
 def _is_allowed(story: Story, homes: dict[int, int]) -> bool:
