@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from muster.api.devices import AllocatedDevice, DeviceStatus, ResourceClaim
+from muster.api.meta import Condition
 
 
 class Unready(NamedTuple):
@@ -36,8 +37,8 @@ def find_unready(claim: ResourceClaim) -> Unready | None:
     return pending
 
 
-def _is_true(condition: object) -> bool:
-    return getattr(condition, "status", "") == "True"
+def _is_true(condition: Condition | None) -> bool:
+    return condition is not None and condition.status == "True"
 
 
 def _that_must_be_ready(claim: ResourceClaim) -> Iterator[AllocatedDevice]:

@@ -170,9 +170,9 @@ class VolumeBook:
     def _kept(self) -> dict[ClaimKey, str]:
         """A volume that names a claim, by its uid or for whichever has the name; the first by name."""
         kept: dict[ClaimKey, str] = {}
-        for _, volume in sorted(self._objects[PersistentVolume].items()):
+        for volume in self._objects[PersistentVolume].values():
             assert isinstance(volume, PersistentVolume)
-            reference = volume.spec.claim_ref
+            reference, name = volume.spec.claim_ref, volume.metadata.name
             if reference is None:
                 continue
             key = (reference.namespace, reference.name)
@@ -180,7 +180,7 @@ class VolumeBook:
             if not isinstance(claim, PersistentVolumeClaim) or claim.spec.volume_name:
                 continue
             if reference.uid in ("", claim.metadata.uid):
-                kept.setdefault(key, volume.metadata.name)
+                kept[key] = min(name, kept.get(key, name))
         return kept
 
 

@@ -64,7 +64,7 @@ def _refusal_of(
 
 
 def _not_understood(claim: ResourceClaim, devices: Devices) -> str:
-    """What a claim asks for and cannot get here: a class that is not there, a rule that is not built."""
+    """What a claim asks for and cannot get here: devices of a class that is not there."""
     for name, request in requests_of(claim):
         if request.device_class_name not in devices.classes:
             return f"request {name}: deviceclass {request.device_class_name} not found"

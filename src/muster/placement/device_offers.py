@@ -22,7 +22,6 @@ from muster.placement.device_allocation import (
     FIT,
     TAINTED,
     UNFIT,
-    Counter,
     GaveUp,
     Reach,
     allocate,
@@ -185,8 +184,7 @@ class DeviceOffers:
         answer = self._known.answers.get(key)
         if answer is None:
             found = [self.claim_of(claim) for claim in claims]
-            ledger = Ledger(self.devices)
-            answer = allocate(found, self.reach(row), ledger, self.eligible, Counter()) is not None
+            answer = allocate(found, self.reach(row), Ledger(self.devices), self.eligible) is not None
             self._known.answers[key] = answer
         return answer
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from muster.cluster.devices import ClaimKey
-from muster.placement.device_allocation import Counter, Given, Reach, allocate
+from muster.placement.device_allocation import Given, Reach, allocate
 from muster.placement.device_ledger import Ledger
 from muster.placement.device_offers import DeviceOffers
 
@@ -124,5 +124,5 @@ def _allocate(
             if not given.is_admin:
                 ledger.give(given.offer, given.amounts)
     wanted = [offers.claim_of(claim) for claim in claims]
-    found = allocate(wanted, reaches, ledger, offers.eligible, Counter())
+    found = allocate(wanted, reaches, ledger, offers.eligible)
     return None if found is None else dict(zip(claims, found, strict=True))

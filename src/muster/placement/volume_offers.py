@@ -118,8 +118,7 @@ class VolumeOffers:
         self._row_of_node = snapshot.row_of_node
         self._reach: dict[str, Bool] = {}
         self._suiting: dict[ClaimKey, tuple[str, ...]] = {}
-        self._makes: dict[ClaimKey, Bool] = {}
-        self._full: dict[ClaimKey, Bool] = {}
+        self._makes: dict[ClaimKey, tuple[Bool, Bool]] = {}
         self._signatures: list[object] | None = None
 
     def reach(self, name: str) -> Bool:
@@ -140,12 +139,11 @@ class VolumeOffers:
 
     def can_make(self, claim: ClaimKey, rows: frozenset[int]) -> bool:
         """Whether a provisioner can make it there; what several nodes would reach nobody knows before."""
-        return len(rows) == 1 and bool(self._where_made(claim)[next(iter(rows))])
+        return len(rows) == 1 and bool(self._where_made(claim)[0][next(iter(rows))])
 
     def is_full(self, claim: ClaimKey) -> Bool:
         """[N] where a volume could be made for the claim if its provisioner had the room."""
-        self._where_made(claim)
-        return self._full[claim]
+        return self._where_made(claim)[1]
 
     def signature(self, row: int) -> object:
         """Equal for rows on which every claim has the same offers."""
@@ -158,7 +156,7 @@ class VolumeOffers:
                 and key not in self._volumes.kept_for
                 and _waits(claim, self._volumes)
             ]
-            columns = [self.reach(name) for name in free] + [self._where_made(key) for key in waiting]
+            columns = [self.reach(name) for name in free] + [self._where_made(key)[0] for key in waiting]
             table = np.array(columns, dtype=np.bool_).reshape(len(columns), len(self._nodes))
             self._signatures = [np.packbits(table[:, index]).tobytes() for index in range(len(self._nodes))]
         return self._signatures[row]
@@ -176,7 +174,8 @@ class VolumeOffers:
             known = self._suiting[key] = tuple(name for _, name in sorted(suiting))
         return known
 
-    def _where_made(self, key: ClaimKey) -> Bool:
+    def _where_made(self, key: ClaimKey) -> tuple[Bool, Bool]:
+        """[N] where a volume can be made for the claim; [N] where it could if there were the room."""
         known = self._makes.get(key)
         if known is None:
             claim = self._volumes.claims[key]
@@ -188,8 +187,7 @@ class VolumeOffers:
                     if node is not None and self._is_allowed(claim, chosen, node):
                         found[row] = self._has_room(claim, chosen, node)
                         full[row] = not found[row]
-            known, self._full[key] = found, full
-            self._makes[key] = known
+            known = self._makes[key] = (found, full)
         return known
 
     def _is_allowed(self, claim: PersistentVolumeClaim, chosen: StorageClass, node: Node) -> bool:

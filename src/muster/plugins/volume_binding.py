@@ -182,8 +182,7 @@ def _unreached(
         ],
         dtype=np.bool_,
     )
-    told = ((~reached & in_zone, NOT_REACHED), (~reached & ~in_zone, NOT_IN_ZONE))
-    return tuple(NodeReason(mask, text, resolvable=False) for mask, text in told if mask.any())
+    return _reasons((~reached & in_zone, NOT_REACHED), (~reached & ~in_zone, NOT_IN_ZONE))
 
 
 def _unmatched(needs: VolumeNeeds, offers: VolumeOffers, rows: Int32, found: Bool) -> tuple[NodeReason, ...]:
@@ -193,7 +192,11 @@ def _unmatched(needs: VolumeNeeds, offers: VolumeOffers, rows: Int32, found: Boo
     full = np.zeros(len(rows), dtype=np.bool_)
     for claim in needs.open_claims:
         full |= offers.is_full(claim)[rows]
-    told = ((~found & ~full, NO_VOLUME), (~found & full, NO_SPACE))
+    return _reasons((~found & ~full, NO_VOLUME), (~found & full, NO_SPACE))
+
+
+def _reasons(*told: tuple[Bool, str]) -> tuple[NodeReason, ...]:
+    """Rows [K] with what they are told, those that concern any."""
     return tuple(NodeReason(mask, text, resolvable=False) for mask, text in told if mask.any())
 
 
