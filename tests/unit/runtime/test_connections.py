@@ -189,6 +189,32 @@ async def test_a_stream_that_falls_silent_is_given_up() -> None:
             await anext(connection.pieces(0.0))
 
 
+async def test_what_a_stream_sends_waits_in_the_server_until_somebody_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "STREAM_BYTES_MAX", 10)
+    size = 1 << 22
+    async with asyncio.timeout(30), stream(begins=b"%x\r\n" % size) as (far, _, connection):
+        saying = asyncio.ensure_future(far.say(b"x" * size))
+        for _ in range(1000):
+            await asyncio.sleep(0)
+        assert not saying.done()
+        heard = 0
+        async for piece in connection.pieces(30.0):
+            heard += len(piece)
+            if heard == size:
+                break
+        await saying
+
+
+async def test_a_connection_that_nobody_used_for_long_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "IDLE_S", 0.0)
+    async with asyncio.timeout(30), pool_and_far_end() as (pool, far):
+        await answer(far, ask(pool), OK + b"hi")
+        assert await far.hear() == b""
+        assert (await answer(far, ask(pool), OK + b"ok", 1)).body == b"ok"
+
+
 async def test_an_answer_that_does_not_come_in_time_is_given_up() -> None:
     async with pool_and_far_end() as (pool, far):
         await answer(far, ask(pool), OK + b"hi")
