@@ -63,6 +63,9 @@ def _check_pods(state: ClusterState, snapshot: Snapshot) -> None:
             )
         if ports != len(snapshot.host_ports_on(row)):
             raise InvariantViolated(f"node {snapshot.node_names[row]}: host ports do not agree with its pods")
+    strays = {node_name for node_name, _ in state.pods_placed()} - snapshot.row_of_node.keys()
+    if state.strays != strays:
+        raise InvariantViolated(f"pods are on unknown nodes {sorted(strays)}, kept is {sorted(state.strays)}")
     for node_name, pod in state.pods_placed():
         key = (pod.metadata.namespace, pod.metadata.name)
         if state.node_of(key) != node_name:

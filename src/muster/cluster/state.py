@@ -59,6 +59,7 @@ class ClusterState:
         self.devices = DeviceBook()
         self._records: dict[PodKey, _Record] = {}
         self._placed: dict[str, dict[PodKey, _Record]] = {}  # by node name, whether the node is known or not
+        self.strays: set[str] = set()  # names of nodes that do not exist, though pods are bound to them
         self._gone_pods: dict[str, None] = {}
         self._gone_nodes: dict[str, int] = {}
         self._changed_rows: set[int] = set()
@@ -95,6 +96,7 @@ class ClusterState:
         self._change(row)
         if old is None:
             self._recount(row)
+            self.strays.discard(name)
         change = NodeChange(
             old,
             node,
@@ -121,6 +123,8 @@ class ClusterState:
         if node.metadata.uid and version is not None:
             _remember(self._gone_nodes, node.metadata.uid, version)
         row = self.table.drop(name)
+        if name in self._placed:
+            self.strays.add(name)
         self._change(row)
         self._by_row.reset(row, (), ())
         self._columns = None
@@ -367,7 +371,9 @@ class ClusterState:
         self._sharing_pods += milli_of(record.pod) is not None
         self._placed.setdefault(node_name, {})[key] = record
         row = self.table.row_of.get(node_name)
-        if row is not None:
+        if row is None:
+            self.strays.add(node_name)
+        else:
             request = self.table.axis.row(record.amounts)
             self.table.requested[row] = add_saturating(self.table.requested[row], request)
             self._change(row)
@@ -384,6 +390,7 @@ class ClusterState:
         del here[key]
         if not here:
             del self._placed[node_name]
+            self.strays.discard(node_name)
         row = self.table.row_of.get(node_name)
         if row is None:
             return

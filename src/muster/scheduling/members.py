@@ -10,9 +10,9 @@ from enum import IntEnum, auto
 from typing import NamedTuple
 
 from muster.api.core import Pod
-from muster.api.times import parse_seconds
 from muster.framework.groups import Group, GroupKey, ObjectKey, PodKey
 from muster.placement.shapes import ShapeKey, shape_key
+from muster.scheduling.tally import Tally
 
 CHANGED_MIN = 1024  # so many changes are remembered though there are fewer entities
 
@@ -97,13 +97,14 @@ class Cast:
     pods below.  `parent` is the entity of the composite that its object names.
     """
 
-    __slots__ = ("children", "group", "group_arrival", "is_composite", "parent", "stages", "version")
+    __slots__ = ("children", "group", "group_arrival", "is_composite", "parent", "stages", "tally", "version")
 
     def __init__(self, *, is_composite: bool = False) -> None:
         self.group: Group | None = None
         self.group_arrival = 0
         self.version = 0  # raised with every member that comes or goes
         self.stages: dict[Stage, dict[PodKey, Member]] = {stage: {} for stage in Stage}
+        self.tally = Tally()
         self.is_composite = is_composite
         self.parent: EntityKey | None = None
         self.children: dict[EntityKey, Cast] = {}
@@ -172,8 +173,8 @@ class Cast:
     def _succeeded_count(self) -> int:
         """Succeeded members; those started before this group object belonged to another of its name."""
         made_s = self.group.created_s if self.group is not None else 0.0
-        starts = (member.pod.status.start_time for member in self.stages[Stage.SUCCEEDED].values())
-        return sum(start is None or parse_seconds(start) >= made_s for start in starts)
+        pods = (member.pod for member in self.stages[Stage.SUCCEEDED].values())
+        return self.tally.succeeded(made_s, pods)
 
     @property
     def is_holding(self) -> bool:
@@ -372,12 +373,14 @@ class Members:
         self._enter(member)
 
     def _enter(self, member: Member) -> None:
-        cast = self._casts.setdefault(member.entity, Cast())
+        cast = self._casts.get(member.entity)
+        if cast is None:
+            cast = self._casts[member.entity] = Cast()
         was_holding = cast.is_holding
         cast.stages[member.stage][member.key] = member
         cast.version += 1
         self.holders_version += cast.is_holding != was_holding
-        self._count_placed(member)
+        self._count(cast, member, 1)
 
     def _exit(self, member: Member) -> None:
         entity = member.entity
@@ -386,10 +389,15 @@ class Members:
         del cast.stages[member.stage][member.key]
         cast.version += 1
         self.holders_version += cast.is_holding != was_holding
-        self._count_placed(member)
+        self._count(cast, member, -1)
         self._drop_if_empty(entity, cast)
 
-    def _count_placed(self, member: Member) -> None:
+    def _count(self, cast: Cast, member: Member, by: int) -> None:
+        """A member has come to its stage (`by` 1) or leaves it (-1)."""
+        if member.stage is Stage.BOUND:
+            cast.tally.count_bound(member.pod, by)
+        elif member.stage is Stage.SUCCEEDED:
+            cast.tally.count_succeeded(member.pod, by)
         if member.stage in (Stage.BOUND, Stage.ASSUMED):
             self.placed_version += 1
             self._note(member.entity)

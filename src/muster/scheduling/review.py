@@ -86,7 +86,7 @@ def _admit(
     if hold is not None:
         books.queue.gate(entity, hold, now_s)
         return
-    pods = tuple(member.pod for member in cast.of(Stage.WAITING))
+    pods = tuple([member.pod for leaf in cast.leaves() for member in leaf.stages[Stage.WAITING].values()])
     try:
         status = books.runner.pre_enqueue(
             str(entity),

@@ -42,22 +42,19 @@ class Counts(NamedTuple):
 
 def count(books: Books, leaf: Cast) -> Counts:
     """Count the members of a pod group."""
-    bound = leaf.stages[Stage.BOUND].values()
+    bound = leaf.stages[Stage.BOUND]
     succeeded = leaf.accepted_count - len(bound)
-    decided = leaf.stages[Stage.ASSUMED].values()  # volumes may have to come before the binding
-    assumed = sum(books.inflight.find(member.pod.metadata.uid) is not None for member in decided)
-    void = running = ready = 0
-    for member in bound:  # one pass: a gang of thousands is counted whenever some of it was bound
-        status = member.pod.status
-        void += is_void(books, member)
-        running += status.phase == "Running"
-        ready += bool(status.conditions) and _is_ready(member)
+    decided = leaf.stages[Stage.ASSUMED]
+    assumed = len(decided)
+    if len(books.preparations):  # volumes may have to come before the binding
+        assumed = sum(books.inflight.find(member.pod.metadata.uid) is not None for member in decided.values())
+    void = sum(is_void(books, member) for member in bound.values()) if books.state.strays else 0
     return Counts(
         created=len(leaf.stages[Stage.WAITING]) + len(decided) + len(bound) + succeeded,
         assumed=assumed,
         bound=len(bound) - void + succeeded,
-        running=running,
-        ready=ready + succeeded,
+        running=leaf.tally.running,
+        ready=leaf.tally.ready + succeeded,
         succeeded=succeeded,
         held=assumed + len(bound),
         needed=leaf.group.needed if leaf.group is not None else 1,
@@ -109,8 +106,3 @@ def is_ours(books: Books, leaf: Cast) -> bool:
         books.members.is_ours(member.pod)
         for member in leaf.of(Stage.WAITING, Stage.ASSUMED, Stage.BOUND, Stage.SUCCEEDED, Stage.FAILED)
     )
-
-
-def _is_ready(member: Member) -> bool:
-    condition = member.pod.find_condition("Ready")
-    return condition is not None and condition.status == "True"

@@ -39,6 +39,7 @@ from muster.scheduling.standing import (
     has_started,
     is_ours,
 )
+from muster.scheduling.tally import is_ready
 from muster.scheduling.whole import see_whole
 
 DISRUPTION_TARGET = "DisruptionTarget"
@@ -298,7 +299,7 @@ def _tend_readiness(
     late = [
         member
         for member in leaf.stages[Stage.BOUND].values()
-        if not _stays(books, group, member) and not _is_ready(member.pod) and not member.pod.is_terminating
+        if not _stays(books, group, member) and not is_ready(member.pod) and not member.pod.is_terminating
     ]
     if not late:
         return []
@@ -421,11 +422,6 @@ def _held_since(cast: Cast, group: Group, now_s: float) -> float:
         and condition.last_transition_time
     ]
     return max(min([now_s, *times]), min(group.created_s, now_s))
-
-
-def _is_ready(pod: Pod) -> bool:
-    condition = pod.find_condition("Ready")
-    return condition is not None and condition.status == "True"
 
 
 def _anybody(leaf: Cast) -> list[Member]:

@@ -6,6 +6,7 @@ from tests.unit.scheduling.world import World, key_of
 
 from muster.scheduling.books import Books
 from muster.scheduling.members import Stage, group_entity
+from muster.scheduling.preparations import Preparation
 from muster.scheduling.standing import Counts, count, has_started, was_turned_away
 
 
@@ -53,3 +54,33 @@ def test_a_kubelet_that_refuses_a_pod_is_told_from_a_pod_that_failed() -> None:
         ("g-0", True),
         ("g-1", False),
     ]
+
+
+def test_a_member_bound_to_a_node_that_does_not_exist_is_held_and_not_bound() -> None:
+    world = owned(World().node("n1", cpu=4).group("g", 2), "g", 0, 1).run(1)
+    world.delete_node("n1")
+    assert (counts(world).bound, counts(world).held) == (0, 2)
+    world.node("n1", cpu=4)
+    assert counts(world).bound == 2
+
+
+def test_who_is_being_prepared_is_not_on_the_wire() -> None:
+    world = World().node("n1", cpu=4).group("g", 2)
+    world.mute = True
+    owned(world, "g", 0, 1).run(1)
+    books = books_of(world)
+    leaf = books.members.cast(group_entity(key_of("g")))
+    first = next(iter(leaf.of(Stage.ASSUMED)))
+    books.inflight.end(first.pod.metadata.uid)
+    books.preparations.add(
+        Preparation(
+            key=first.key,
+            uid=first.pod.metadata.uid,
+            node_name="n1",
+            root=group_entity(key_of("g")),
+            attempt=1,
+            since_s=0.0,
+            writes=None,
+        )
+    )
+    assert (counts(world).created, counts(world).assumed) == (2, 1)
