@@ -13,6 +13,7 @@ from muster.framework.ports import Effect, Event, TimeReached, WakeAt
 
 DRAIN_EVENTS_MAX = 2000  # a burst of a thousand pods leads to one cycle, not to a thousand
 DRAIN_S_MAX = 0.020
+RESTS = 4.0  # a look that came to nothing is followed by so many times its length without one
 ROOM_EVENTS = 20_000  # watches wait beyond this, so that a flood stays in the server and not in our memory
 
 
@@ -38,6 +39,8 @@ class SchedulerLoop:
         self._drained = asyncio.Event()
         self._drained.set()
         self._wake_s: float | None = None
+        self._rest_until_s = 0.0
+        self._performed = 0
 
     @property
     def backlog(self) -> int:
@@ -79,19 +82,38 @@ class SchedulerLoop:
             self._handle(self._inbox.popleft(), now_s)
             handled += 1
         now_s = self._now_s()
-        if self._wake_s is not None and self._wake_s <= now_s:
-            self._wake_s = None
-            self._handle(TimeReached(), now_s)
+        due_s = self._due_s()
+        if due_s is not None and due_s <= now_s:
+            self._fire(now_s)
+            due_s = self._due_s()
         if len(self._inbox) < ROOM_EVENTS:
             self._drained.set()
         if self._inbox:
             return 0.0
         self._arrived.clear()
-        return None if self._wake_s is None else max(0.0, self._wake_s - self._now_s())
+        return None if due_s is None else max(0.0, due_s - self._now_s())
+
+    def _due_s(self) -> float | None:
+        return None if self._wake_s is None else max(self._wake_s, self._rest_until_s)
+
+    def _fire(self, now_s: float) -> None:
+        """Let the scheduler look at what has changed.
+
+        Where nothing came of it, and there is nothing to go on with, others have their turn before the next
+        time: looking at a gang of thousands whenever one more of its members was seen took two seconds.
+        """
+        self._wake_s = None
+        performed = self._performed
+        self._handle(TimeReached(), now_s)
+        ended_s = self._now_s()
+        goes_on = self._wake_s is not None and self._wake_s <= ended_s
+        is_in_vain = self._performed == performed and not goes_on
+        self._rest_until_s = ended_s + RESTS * (ended_s - now_s) if is_in_vain else 0.0
 
     def _handle(self, event: Event, now_s: float) -> None:
         for effect in self._scheduler.handle(event, now_s):
             if isinstance(effect, WakeAt):
                 self._wake_s = effect.at_s
             else:
+                self._performed += 1
                 self._perform(effect)

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from tests.unit.runtime.in_process import ManualClock
 
 from muster.framework.groups import ObjectKey
@@ -87,6 +88,33 @@ def test_a_timer_fires_once() -> None:
     loop.step()
     assert loop.step() is None
     assert scheduler.heard.count(TimeReached.__name__) == 1
+
+
+def test_a_look_in_vain_is_not_repeated_at_once() -> None:
+    loop, scheduler, clock, _ = make_loop(cost_s=0.001)
+    for name in ("a", "b"):
+        scheduler.answers[name] = [WakeAt(clock.value_s)]
+    loop.post(NodeGone("a"))
+    loop.step()
+    loop.post(NodeGone("b"))
+    assert loop.step() == pytest.approx(0.003)  # four times its length, less what the event took
+    assert scheduler.heard == ["a", TimeReached.__name__, "b"]
+    clock.value_s += 0.003
+    assert loop.step() is None
+    assert scheduler.heard[-1] == TimeReached.__name__
+
+
+@pytest.mark.parametrize("answer", [WakeAt(0.0), PatchPodStatus(ObjectKey("default", "p"), "u")])
+def test_where_something_came_of_it_or_there_is_more_to_do_the_next_look_is_at_once(answer: Effect) -> None:
+    loop, scheduler, clock, _ = make_loop(cost_s=0.001)
+    scheduler.answers["a"] = [WakeAt(clock.value_s)]
+    scheduler.answers[TimeReached.__name__] = [answer]
+    loop.post(NodeGone("a"))
+    loop.step()
+    scheduler.answers["b"] = [WakeAt(clock.value_s)]
+    loop.post(NodeGone("b"))
+    loop.step()
+    assert scheduler.heard == ["a", TimeReached.__name__, "b", TimeReached.__name__]
 
 
 def test_other_effects_go_to_the_performer() -> None:
