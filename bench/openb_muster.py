@@ -30,40 +30,35 @@ class MusterPolicy:
     """Places one lone pod, or one gang, after another, as one attempt after another would."""
 
     def __init__(self, nodes: Nodes, pods: tuple[PodShape, ...]) -> None:
-        state = ClusterState()
+        self._names = nodes.names
+        self._state = ClusterState()
         for row in range(len(nodes.names)):
-            state.apply_node(_node(nodes, row))
+            self._state.apply_node(_node(nodes, row))
         self._runner = _runner(pods)
-        self._fork = state.snapshot().fork()
-        self._assigner = Assigner(self._fork, self._runner, self._fork.live_rows())
         self._pods: dict[PodShape, tuple[Pod, ShapeKey]] = {}
         self._made = 0
 
     def choose(self, shape: PodShape, room: Room) -> Choice | None:
         """The assigner's row, and the devices that the product's books say the pod holds there."""
-        (pod,), key = self._make(shape, 1)
-        row = self._assigner.assign_one(pod, key)
-        return None if row is None else self._choice(pod, row)
+        choices = self.choose_all(shape, 1)
+        return None if choices is None else choices[0]
 
     def choose_all(self, shape: PodShape, count: int) -> list[Choice] | None:
-        """A place for every member of a gang of like pods, or none at all: tried on a fork of its own."""
+        """A place for every member of a gang of like pods, or none at all: tried on a fork, then assumed."""
         pods, key = self._make(shape, count)
-        trial = self._fork.fork()
-        rows = trial.live_rows()
-        assigner = Assigner(trial, self._runner, rows)
-        counted = self._runner.can_count(pods[0], trial, rows)
-        found = assign_members(pods, [key] * count, assigner, count_alike=counted)
+        fork = self._state.snapshot().fork()
+        rows = fork.live_rows()
+        counted = count > 1 and self._runner.can_count(pods[0], fork, rows)
+        found = assign_members(pods, [key] * count, Assigner(fork, self._runner, rows), count_alike=counted)
         if (found == UNPLACED).any():
             return None
         choices = []
         for pod, row in zip(pods, found.tolist(), strict=True):
-            assert self._assigner.assign_one(pod, key, prefer=row) == row
-            choices.append(self._choice(pod, row))
+            hold = fork.gpus.holds_on(row).get((pod.metadata.namespace, pod.metadata.name))
+            devices = () if hold is None else hold.devices
+            self._state.assume(pod, self._names[row], devices)
+            choices.append(Choice(row, devices))
         return choices
-
-    def _choice(self, pod: Pod, row: int) -> Choice:
-        hold = self._fork.gpus.holds_on(row).get((pod.metadata.namespace, pod.metadata.name))
-        return Choice(row, () if hold is None else hold.devices)
 
     def _make(self, shape: PodShape, count: int) -> tuple[list[Pod], ShapeKey]:
         """Pods of a shape with names of their own."""

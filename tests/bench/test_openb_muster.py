@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from bench.openb_gangs import FgdGangs, Gang, GangPolicy, MusterGangs, inflate_gangs, make_gangs
 from bench.openb_inflation import inflate
-from bench.openb_muster import MusterPolicy
+from bench.openb_muster import MusterPolicy, _runner
 from bench.openb_policies import Choice, FgdPolicy, Fragmentation, Room
 from bench.openb_trace import Nodes, PodShape
 
@@ -30,6 +30,17 @@ def test_the_product_turns_nobody_away_who_fits_and_overcommits_nothing(seed: in
     outcome = inflate(arrivals, Room(nodes), MusterPolicy(nodes, SHAPES), Fragmentation(SHAPES, nodes))
     assert outcome.wrong == ()
     assert 0 < outcome.lost < 60
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_is_remembered_places_nobody_elsewhere(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes, rng = small_nodes(), np.random.default_rng(seed)
+    arrivals = [SHAPES[int(rng.integers(len(SHAPES)))] for _ in range(40)]
+    usual = MusterPolicy(nodes, SHAPES)
+    forgetful = MusterPolicy(nodes, SHAPES)
+    for shape in arrivals:
+        monkeypatch.setattr(forgetful, "_runner", _runner(SHAPES))
+        assert usual.choose(shape, Room(nodes)) == forgetful.choose(shape, Room(nodes))
 
 
 @pytest.mark.parametrize("name", ["fgd", "muster"])

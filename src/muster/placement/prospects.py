@@ -3,8 +3,9 @@
 A node in some state is offered a fixed set of sequences of typical pods, takes of each what fits, the fullest
 device first, and what is left then is its waste; expected is the mean over the sequences.  They are the same
 for every state, so that differences are due to the states.  FGD (USENIX ATC 2023) looks one pod ahead;
-looking twenty-four ahead leaves a sixth less unused (`docs/performance.md`).
-Axes: B states, D devices, T typical shapes, K sequences, L pods of a sequence.
+looking twenty-four ahead leaves a sixth less unused (`docs/performance.md`).  Next: `device_states.py`, which
+remembers what comes of what.
+Axes: B states, D devices, T typical shapes, U ways to take from devices, K sequences, L pods of a sequence.
 """
 
 from collections.abc import Sequence
@@ -13,9 +14,11 @@ import numpy as np
 from msgspec import Struct
 
 from muster.base.arrays import Bool, Float64, Int32, Int64
+from muster.placement.device_states import UNKNOWN, DeviceStates
 
 SEQUENCES = 32
 LENGTH = 24
+STATES_AT_ONCE = 128  # bounds what is remembered of them, and keeps the arrays in the processor's cache
 _GOLDEN = 0.6180339887498949  # steps through the shares so that any few neighbours are a fair sample
 
 
@@ -31,13 +34,17 @@ class TypicalShape(Struct, frozen=True):
 class Typical:
     """The shapes as columns, and the sequences drawn from them.
 
-    Shapes   cpu_milli, devices, milli [T]; sequences [K, L] of shapes.
+    Shapes   cpu_milli [T]; way [T], which of the ways to take from devices it is; sequences [K, L] of shapes.
     """
 
     def __init__(self, shapes: Sequence[TypicalShape]) -> None:
+        ways = sorted({(shape.devices, shape.milli) for shape in shapes})
         self.cpu_milli: Int64 = np.array([shape.cpu_milli for shape in shapes], dtype=np.int64)
-        self.devices: Int32 = np.array([shape.devices for shape in shapes], dtype=np.int32)
-        self.milli: Int32 = np.array([shape.milli for shape in shapes], dtype=np.int32)
+        self.way: Int64 = np.array([ways.index((shape.devices, shape.milli)) for shape in shapes])
+        self.states = DeviceStates(
+            np.array([devices for devices, _ in ways], dtype=np.int32),
+            np.array([milli for _, milli in ways], dtype=np.int32),
+        )
         self.sequences = draw_sequences(np.array([shape.share for shape in shapes], dtype=np.float64))
 
 
@@ -56,22 +63,27 @@ def expect_waste(cpu_left: Int64, left: Int32, is_open: Bool, typical: Typical) 
     Shapes   cpu_left [B]; left [B, D] thousandths of each device, in any order; is_open [B, T] which shapes
              the node's labels let in; returns [B].
     """
-    states, devices = left.shape
-    slots = np.sort(np.maximum(left, 0).astype(np.int16), axis=1)
-    slots = np.repeat(slots[:, np.newaxis, :], SEQUENCES, axis=1)
+    if not left.size:
+        return np.zeros(len(left), dtype=np.float64)
+    parts = [slice(at, at + STATES_AT_ONCE) for at in range(0, len(left), STATES_AT_ONCE)]
+    wastes = [_play(cpu_left[part], left[part], is_open[part], typical) for part in parts]
+    return np.concatenate(wastes)
+
+
+def _play(cpu_left: Int64, left: Int32, is_open: Bool, typical: Typical) -> Float64:
+    states = typical.states
+    now = np.repeat(states.numbers(left)[:, np.newaxis], SEQUENCES, axis=1)
     cpu = np.repeat(cpu_left[:, np.newaxis], SEQUENCES, axis=1)
-    place = np.arange(devices)
     for shapes in typical.sequences.T:
-        milli = typical.milli[shapes].astype(np.int16)
-        # ascending: the first device with room is the fullest, and whole ones stand at the end
-        first = (slots < milli[:, np.newaxis]).sum(axis=2)
-        last = first + typical.devices[shapes]
-        fits = (last <= devices) & (cpu >= typical.cpu_milli[shapes]) & is_open[:, shapes]
-        if not fits.any():
-            continue
-        taken = (place >= first[:, :, np.newaxis]) & (place < last[:, :, np.newaxis])
-        slots -= np.where(taken & fits[:, :, np.newaxis], milli[:, np.newaxis], 0).astype(np.int16)
-        cpu -= np.where(fits, typical.cpu_milli[shapes], 0)
-        slots.sort(axis=2)
-    waste: Float64 = slots.sum(axis=2, dtype=np.int64).mean(axis=1)
-    return waste.reshape(states)
+        needed, ways = typical.cpu_milli[shapes], typical.way[shapes]
+        fits = (cpu >= needed) & is_open[:, shapes]
+        after = states.after[now, ways]
+        unknown = fits & (after == UNKNOWN)
+        if unknown.any():
+            states.learn(now[unknown], np.broadcast_to(ways, now.shape)[unknown])
+            after = states.after[now, ways]
+        fits &= after >= 0
+        now = np.where(fits, after, now)
+        cpu -= np.where(fits, needed, 0)
+    waste: Float64 = states.left[now].mean(axis=1)
+    return waste

@@ -20,22 +20,10 @@ from muster.cluster.topology import NodeLabels
 from muster.placement.prospects import Typical, TypicalShape, expect_waste
 
 _FIELDS = ("share", "cpu", "gpus", "gpuMilli", "nodeLabels")
-_CELLS_MAX = 4_000_000  # of remembered states over all shapes of pods: 16 MB
 _WASTES_MAX = 200_000
 _INT32_MAX = 2**31 - 1
 
 _Labels = Mapping[str, Sequence[str]]
-_Key = tuple[DeviceAsk | None, int]
-
-
-class _Seen:
-    """What the rows were when they were scored for one shape of pod, and the scores."""
-
-    __slots__ = ("score", "state")
-
-    def __init__(self, rows: int, columns: int) -> None:
-        self.state: Int32 = np.full((rows, columns), -1, dtype=np.int32)
-        self.score: Float64 = np.zeros(rows, dtype=np.float64)
 
 
 class GpuPacking:
@@ -47,6 +35,7 @@ class GpuPacking:
     """
 
     name: ClassVar[str] = "GpuPacking"
+    judges_row_alone: ClassVar[bool] = True
     reads_metadata: ClassVar[bool] = False
 
     def __init__(self, *, shapes: Sequence[Mapping[str, Any]]) -> None:
@@ -56,22 +45,14 @@ class GpuPacking:
         read.sort(key=lambda pair: -pair[0].share)
         self._typical = Typical([shape for shape, _ in read])
         self._labels: list[_Labels] = [labels for _, labels in read]
-        self._seen: dict[_Key, _Seen] = {}
         self._wastes: dict[bytes, float] = {}
         self._classes: dict[bytes, int] = {}
         self._open: list[Bool] = []
         self._classes_of: tuple[NodeLabels, Int32] | None = None
 
     def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
-        key = (device_ask(pod), int(snapshot.request_of(pod)[snapshot.axis.column_of(CPU)]))
-        now = self._states(snapshot, rows)
-        seen = self._seen_for(key, len(snapshot.live), now.shape[1])
-        changed = (seen.state[rows] != now).any(axis=1)
-        if changed.any():
-            seen.state[rows[changed]] = now[changed]
-            seen.score[rows[changed]] = self._rate(key, now[changed])
-        scores: Float64 = seen.score[rows]
-        return scores
+        cpu_milli = int(snapshot.request_of(pod)[snapshot.axis.column_of(CPU)])
+        return self._rate(device_ask(pod), cpu_milli, self._states(snapshot, rows))
 
     def _states(self, snapshot: Snapshot, rows: Int32) -> Int32:
         """[K, 2 + D] all that a row's score follows from: CPU left, class of its labels, devices left."""
@@ -84,17 +65,8 @@ class GpuPacking:
         now[:, 2:] = left[rows]
         return now
 
-    def _seen_for(self, key: _Key, rows: int, columns: int) -> _Seen:
-        seen = self._seen.get(key)
-        if seen is None or seen.state.shape != (rows, columns):
-            if (len(self._seen) + 1) * rows * columns > _CELLS_MAX:
-                self._seen.clear()
-            seen = self._seen[key] = _Seen(rows, columns)
-        return seen
-
-    def _rate(self, key: _Key, states: Int32) -> Float64:
+    def _rate(self, ask: DeviceAsk | None, cpu_milli: int, states: Int32) -> Float64:
         """[K] the scores of rows in these states."""
-        ask, cpu_milli = key
         after = states.copy()
         after[:, 0] = np.maximum(states[:, 0].astype(np.int64) - cpu_milli, 0)
         after[:, 2:] = np.sort(states[:, 2:], axis=1)
