@@ -1,6 +1,7 @@
 """`scripts/bench`: run the quick pass, or the full one, and print the table.
 
     python -m bench [--full] [--only TEXT] [--repeat N] [--minutes N] [--fresh] [--list] [--report]
+                    [--page FILE]
 
 Exits with 1 if a result was wrong; never because something was slow.  Next: `rows.py`.
 """
@@ -9,7 +10,9 @@ import argparse
 import json
 import math
 import sys
+from pathlib import Path
 
+from bench.page import make_page, put_into
 from bench.passes import run_rows
 from bench.results import FOLDER, Results
 from bench.rows import by_worth, full_rows, quick_rows
@@ -30,6 +33,7 @@ def main() -> int:
     parser.add_argument("--fresh", action="store_true", help="forget earlier results of the full pass")
     parser.add_argument("--list", action="store_true", help="name the rows and run nothing")
     parser.add_argument("--report", action="store_true", help="print what has been measured and run nothing")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="put the tables into this page of the docs")
     given = parser.parse_args()
     rows = [row for row in (full_rows() if given.full else quick_rows()) if given.only in row.key]
     if given.list:
@@ -46,6 +50,8 @@ def main() -> int:
     report = make_report([row for row in rows if results.count(row.key)], results)
     FOLDER.mkdir(exist_ok=True)
     report_file.write_text(json.dumps(report, indent=1))
+    if given.page is not None:
+        given.page.write_text(put_into(given.page.read_text(), make_page(report)))
     print_report(report)
     faults = faults_of(report)
     for fault in faults:

@@ -156,12 +156,13 @@ def _print_part(part: str, rows: list[dict[str, Any]]) -> None:
     headings = "".join(f"{heading:>22}" for _, heading, _ in shown)
     print(f"\n{part:<{width}}  {'who':<8}{headings}")
     for row in rows:
-        cells = "".join(f"{_cell(row['figures'].get(name), form):>22}" for name, _, form in shown)
+        cells = "".join(f"{cell(row['figures'].get(name), form):>22}" for name, _, form in shown)
         mark = "  WRONG" if row["wrong"] else "  algorithm void" if row["void"] else ""
         print(f"{row['name']:<{width}}  {row['subject']:<8}{cells}{mark}")
 
 
-def _cell(figure: dict[str, float] | None, form: str) -> str:
+def cell(figure: dict[str, float] | None, form: str) -> str:
+    """The median, with the range where there is one."""
     if figure is None:
         return "–"
     middle = f"{figure['median']:{form}}"
