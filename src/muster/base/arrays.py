@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 Bool = npt.NDArray[np.bool_]
 Int8 = npt.NDArray[np.int8]
+Int16 = npt.NDArray[np.int16]
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 Float64 = npt.NDArray[np.float64]

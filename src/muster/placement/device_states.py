@@ -9,7 +9,7 @@ Axes: B states asked about, D devices, S states known, U ways to take from devic
 
 import numpy as np
 
-from muster.base.arrays import Int32, Int64
+from muster.base.arrays import Int16, Int32, Int64
 
 STATES_MAX = 50_000  # some 300 bytes each
 UNKNOWN, NO_ROOM = -2, -1
@@ -27,7 +27,9 @@ class DeviceStates:
         self._devices = devices
         self._milli = milli
         self._number_of: dict[bytes, int] = {}
-        self._forget(0)
+        self._levels: Int16 = np.zeros((0, 0), dtype=np.int16)  # [S, D], ascending
+        self.after: Int32 = np.zeros((0, len(milli)), dtype=np.int32)
+        self.left: Int64 = np.zeros(0, dtype=np.int64)
 
     def numbers(self, left: Int32) -> Int64:
         """[B] the numbers of these states: `left` [B, D], thousandths of each device in any order.
@@ -54,10 +56,11 @@ class DeviceStates:
         numbers = self._number(np.sort(levels, axis=1))
         self.after[states, ways] = np.where(fits, numbers, NO_ROOM)
 
-    def _number(self, levels: "np.ndarray[tuple[int, ...], np.dtype[np.int16]]") -> Int64:
+    def _number(self, levels: Int16) -> Int64:
         """[B] the numbers of states [B, D] in ascending order; those not met before get one."""
         known = self._number_of
-        keys = levels.view(np.dtype((np.void, levels.itemsize * levels.shape[1]))).ravel().tolist()
+        raw, size = levels.tobytes(), levels.itemsize * levels.shape[1]
+        keys = [raw[at : at + size] for at in range(0, len(raw), size)]
         numbers = [known.setdefault(key, len(known)) for key in keys]
         found = np.array(numbers, dtype=np.int64)
         self._grow()
@@ -78,5 +81,5 @@ class DeviceStates:
     def _forget(self, devices: int) -> None:
         self._number_of.clear()
         self._levels = np.zeros((_ROWS_FIRST, devices), dtype=np.int16)
-        self.after: Int32 = np.full((_ROWS_FIRST, len(self._milli)), UNKNOWN, dtype=np.int32)
-        self.left: Int64 = np.zeros(_ROWS_FIRST, dtype=np.int64)
+        self.after = np.full((_ROWS_FIRST, len(self._milli)), UNKNOWN, dtype=np.int32)
+        self.left = np.zeros(_ROWS_FIRST, dtype=np.int64)
