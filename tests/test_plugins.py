@@ -192,7 +192,10 @@ MESSAGES: dict[str, tuple[Callable[[], World | str], tuple[str, ...]]] = {
             make_pod(resource_claims=[PodClaim("c", "c")]),
             with_devices(make_claim_of_devices("c", make_request("r", 2))),
         ),
-        ("2 cannot allocate all claims", "n1: claim default/c cannot have its devices there"),
+        (
+            "2 cannot allocate all claims",
+            "n1: claim default/c: request r asks for 2 of class gpu: of 1 devices there 1 would do, 1 free",
+        ),
     ),
     "NodeResourcesFit": (
         lambda: two_nodes().pod("x", node="n1", cpu=3).group("g", 2).members("g", 0, 1, cpu=4),

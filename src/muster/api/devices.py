@@ -61,12 +61,35 @@ class CounterConsumption(Struct, frozen=True, rename="camel"):
 
     counter_set: str = ""
     counters: dict[str, Counter] | None = None
+    compatibility_groups: list[str] | None = None
 
 
 class DeviceTaint(Struct, frozen=True, rename="camel"):
     key: str = ""
     value: str = ""
     effect: str = ""
+
+
+class DeviceTaintSelector(Struct, frozen=True):
+    """Which devices a rule taints: all that have what is given here; None: whatever it is."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(Struct, frozen=True, rename="camel"):
+    """`device_selector` None: no device at all."""
+
+    device_selector: DeviceTaintSelector | None = None
+    taint: DeviceTaint = DeviceTaint()
+
+
+class DeviceTaintRule(Struct, frozen=True):
+    """A taint that an administrator puts on devices, beside those that their driver says."""
+
+    metadata: ObjectMeta
+    spec: DeviceTaintRuleSpec = DeviceTaintRuleSpec()
 
 
 class DeviceToleration(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -250,4 +273,4 @@ class ResourceClaim(Struct, frozen=True):
     status: ResourceClaimStatus = ResourceClaimStatus()
 
 
-DeviceObject = ResourceSlice | DeviceClass | ResourceClaim
+DeviceObject = ResourceSlice | DeviceTaintRule | DeviceClass | ResourceClaim

@@ -9,6 +9,7 @@ from muster.apiserver.strategies.device_claims import (
     ResourceClaimTemplateStrategy,
 )
 from muster.apiserver.strategies.device_slices import ResourceSliceStrategy
+from muster.apiserver.strategies.device_taints import DeviceTaintRuleStrategy
 from muster.apiserver.strategies.events import (
     EventStrategy,
     NewEventStrategy,
@@ -358,6 +359,18 @@ _DEVICES = (
         strategy=DeviceClassStrategy(),
         has_generation=True,
         returns_deleted=True,
+    ),
+    Kind(
+        group=RESOURCE,
+        versions=("v1",),
+        kind="DeviceTaintRule",
+        resource="devicetaintrules",
+        singular="devicetaintrule",
+        namespaced=False,
+        strategy=DeviceTaintRuleStrategy(),
+        subresources=(_STATUS,),
+        has_generation=True,
+        unconditional_update=False,
     ),
     Kind(
         group=RESOURCE,

@@ -58,22 +58,18 @@ def _make(effect: MakeClaim) -> Steps:
     body = {"metadata": {"uid": uid}, "status": status}
     yield Call("PATCH", path_of(DEVICE_CLAIMS, namespace, name, "status"), MERGE, body)
     said = {"requestMappings": msgspec.to_builtins(list(effect.mappings)), "resourceClaimName": name}
-    yield _said(effect, said)
+    body = {"metadata": {"uid": effect.uid}, "status": {"extendedResourceClaimStatus": said}}
+    yield Call("PATCH", path_of(PODS, *effect.key, "status"), MERGE, body)
 
 
 def _drop(effect: DropClaim) -> Steps:
-    yield _said(effect, None)
+    """The pod goes on naming the claim: the API takes another name for none only."""
     freed: dict[str, Any] = {
         "uid": effect.claim_uid,
         "$deleteFromPrimitiveList/finalizers": [PROTECTION],
     }
     yield Call("PATCH", path_of(DEVICE_CLAIMS, *effect.claim), STRATEGIC, {"metadata": freed})
     yield request_of_write(Write("delete", DEVICE_CLAIMS, *effect.claim, uid=effect.claim_uid))
-
-
-def _said(effect: MakeClaim | DropClaim, status: dict[str, Any] | None) -> Call:
-    body = {"metadata": {"uid": effect.uid}, "status": {"extendedResourceClaimStatus": status}}
-    return Call("PATCH", path_of(PODS, *effect.key, "status"), MERGE, body)
 
 
 def _claim(effect: MakeClaim) -> dict[str, Any]:

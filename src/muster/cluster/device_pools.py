@@ -135,6 +135,8 @@ def _offers(slices: Sequence[ResourceSlice], counters: Mapping[CounterId, int]) 
             )
             if any(key not in counters for key, _ in consumes):
                 raise _Contradiction
+            if any(part.compatibility_groups for part in device.consumes_counters or ()):
+                raise _Contradiction  # which devices go together is not known here (an alpha gate)
             yield Offer((driver, pool, device.name), device, each, consumes=consumes)
 
 

@@ -15,12 +15,14 @@ from muster.api.devices import (
     Consumer,
     DeviceClass,
     DeviceObject,
+    DeviceTaintRule,
     ResourceClaim,
     ResourceSlice,
 )
 from muster.api.meta import is_older
 from muster.api.quantity import INT64_MAX, QuantityError
 from muster.cluster.device_pools import CounterId, DeviceId, Pools, amount_of, find_pools
+from muster.cluster.device_taints import with_taints
 from muster.cluster.extended_resources import backed_by, is_extended_claim_of, unwritten_key
 
 ClaimKey = tuple[str, str]  # namespace, name
@@ -70,6 +72,7 @@ class DeviceBook:
 
     def __init__(self) -> None:
         self._slices: dict[str, ResourceSlice] = {}
+        self._taint_rules: dict[str, DeviceTaintRule] = {}
         self._classes: dict[str, DeviceClass] = {}
         self._claims: dict[ClaimKey, ResourceClaim] = {}
         self._choices: dict[ClaimKey, Allocation] = {}
@@ -88,6 +91,9 @@ class DeviceBook:
             return False
         if isinstance(found, ResourceSlice):
             self._slices[meta.name] = found
+            self._pools = None
+        elif isinstance(found, DeviceTaintRule):
+            self._taint_rules[meta.name] = found
             self._pools = None
         elif isinstance(found, DeviceClass):
             self._classes[meta.name] = found
@@ -108,6 +114,9 @@ class DeviceBook:
             return None
         if isinstance(known, ResourceSlice):
             del self._slices[key[1]]
+            self._pools = None
+        elif isinstance(known, DeviceTaintRule):
+            del self._taint_rules[key[1]]
             self._pools = None
         elif isinstance(known, DeviceClass):
             del self._classes[key[1]]
@@ -162,7 +171,7 @@ class DeviceBook:
     def freeze(self) -> Devices:
         """The picture now: the same object until something changes."""
         if self._pools is None:
-            self._pools = find_pools(self._slices)
+            self._pools = find_pools(with_taints(self._slices, self._taint_rules))
         if self._frozen is None:
             claims, choices = dict(self._claims), dict(self._choices)
             taken, shares = _taken(claims, choices)
@@ -196,6 +205,8 @@ class DeviceBook:
     def _find(self, kind: type, key: ClaimKey) -> DeviceObject | None:
         if kind is ResourceSlice:
             return self._slices.get(key[1])
+        if kind is DeviceTaintRule:
+            return self._taint_rules.get(key[1])
         return self._classes.get(key[1]) if kind is DeviceClass else self._claims.get(key)
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from muster.api.codec import decode_object
 from muster.api.core import Namespace, Node, Pod
-from muster.api.devices import DeviceClass, DeviceObject, ResourceClaim, ResourceSlice
+from muster.api.devices import DeviceClass, DeviceObject, DeviceTaintRule, ResourceClaim, ResourceSlice
 from muster.api.policy import PodDisruptionBudget
 from muster.api.scheduling import CompositePodGroup, PodGroup, SchedulingConstraints
 from muster.api.storage import (
@@ -61,6 +61,7 @@ STORAGE_KINDS: dict[str, type[StorageObject]] = {
 }
 DEVICE_KINDS: dict[str, type[DeviceObject]] = {
     "deviceclasses": DeviceClass,
+    "devicetaintrules": DeviceTaintRule,
     "resourceslices": ResourceSlice,
     "resourceclaims": ResourceClaim,
 }

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from muster.api.core import Node, NodeSelector
-from muster.api.devices import Device, DeviceRequest, ResourceClaim, SliceSpec
+from muster.api.devices import Device, DeviceRequest, ResourceClaim, ResourceSlice, SliceSpec
 from muster.api.quantity import QuantityError
 from muster.api.selectors import matches_node_term
 from muster.base.arrays import Bool, Int8, Int32
@@ -88,7 +88,7 @@ class DeviceOffers:
         ]
         self._shared_ids = frozenset(offer.id for offer, _ in self.shared)
         self.unwritten: dict[ClaimKey, ResourceClaim] = {}  # thought up in place of extended resources
-        self._broken: Bool | None = None
+        self._broken: list[Bool] = []  # by slice
         self._keys: dict[ClaimKey, bytes] = {}
         self._request_keys: dict[int, tuple[DeviceRequest, bytes]] = {}
         self._rows: dict[tuple[bytes, ...], Int8] = {}
@@ -123,18 +123,15 @@ class DeviceOffers:
         """What claims of a pod on this row may be given."""
         return Reach(self.on(row), not self._is_broken(row))
 
+    def broken_on(self, row: int) -> list[ResourceSlice]:
+        """The slices that the row reaches of pools that are not whole."""
+        broken = self.devices.pools.broken
+        if len(self._broken) != len(broken):
+            self._broken = [self._mask_of_slice(each.spec) for each in broken]
+        return [each for each, mask in zip(broken, self._broken, strict=True) if mask[row]]
+
     def _is_broken(self, row: int) -> bool:
-        """Whether the row reaches a pool that is not whole."""
-        if not self.devices.pools.broken:
-            return False
-        if self._broken is None:
-            self._broken = np.zeros(len(self._nodes), dtype=np.bool_)
-            for each in self.devices.pools.broken:
-                for device in (
-                    (each.spec.devices or ()) if each.spec.per_device_node_selection else (Device(),)
-                ):
-                    self._broken |= self._mask_of(each.spec, device)
-        return bool(self._broken[row])
+        return bool(self.devices.pools.broken) and bool(self.broken_on(row))
 
     def reaches(self, key: ClaimKey) -> Bool:
         """[N] the nodes that reach all devices of an allocated claim."""
@@ -220,6 +217,12 @@ class DeviceOffers:
         numbers = self._known.numbers
         return numbers.setdefault(facts, len(numbers) + 1)
 
+    def _mask_of_slice(self, spec: SliceSpec) -> Bool:
+        """[N] the nodes that reach any device of a slice."""
+        devices = (spec.devices or ()) if spec.per_device_node_selection else (Device(),)
+        masks = [self._mask_of(spec, device) for device in devices]
+        return np.logical_or.reduce(masks) if masks else np.zeros(len(self._nodes), dtype=np.bool_)
+
     def _mask_of(self, spec: SliceSpec, device: Device) -> Bool:
         """[N] the nodes that reach a device of a slice."""
         chooser = device if spec.per_device_node_selection else spec
@@ -235,9 +238,11 @@ class DeviceOffers:
         chosen = self.devices.classes.get(request.device_class_name)
         if chosen is None:
             return UNFIT
-        for selector in (*(chosen.spec.selectors or ()), *(request.selectors or ())):
-            if selector.cel is not None and not self._meets(selector.cel.expression, offer):
-                return UNFIT
+        of_class = f"deviceclass {request.device_class_name}"
+        for selectors, whose in ((chosen.spec.selectors, of_class), (request.selectors, "the claim")):
+            for selector in selectors or ():
+                if selector.cel is not None and not self._meets(selector.cel.expression, offer, whose):
+                    return UNFIT
         try:
             if consumption(offer.device, request.capacity) is None:
                 return UNFIT
@@ -246,12 +251,12 @@ class DeviceOffers:
         return FIT if all(tolerates(request, taint) for taint in offer.device.taints or ()) else TAINTED
 
     @staticmethod
-    def _meets(expression: str, offer: Offer) -> bool:
+    def _meets(expression: str, offer: Offer, whose: str) -> bool:
         driver, pool, device = offer.id
         try:
             return selector_of(expression).meets(driver, offer.device)
         except SelectorError as error:
-            raise SelectorError(f"{error} (device {driver}/{pool}/{device})") from error
+            raise SelectorError(f"{error} (device {driver}/{pool}/{device}, selector of {whose})") from error
 
     def _request_key(self, request: DeviceRequest) -> bytes:
         known = self._request_keys.get(id(request))

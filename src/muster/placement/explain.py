@@ -48,7 +48,7 @@ class GangFacts(Struct, frozen=True):
     `asks` says what members ask for ("8 × 1 nvidia.com/gpu").  `endings`: the fewest running groups whose end
     is enough, None if none is, empty if that is not known.  `more_nodes`: how many more nodes like which,
     None if that does not help.  `impossible`: why no node can ever take one member, "" if some can.
-    `leaves_out_pods`: members have rules about other pods, and nothing here reckons with them.
+    `leaves_out_pods`: members have rules about other pods, or claims, and nothing here reckons with them.
     """
 
     needed: int
@@ -70,7 +70,7 @@ class GangFacts(Struct, frozen=True):
     def _caveat(self) -> str:
         """Amounts too large for the empty cluster are so whatever the rules are."""
         is_open = self.leaves_out_pods and not self.impossible
-        return "rules about other pods are not reckoned with in this" if is_open else ""
+        return "rules about other pods, and claims, are not reckoned with in this" if is_open else ""
 
     def _need(self) -> str:
         if self.impossible:

@@ -93,4 +93,6 @@ def find_made(pod: Pod, devices: Devices) -> ClaimKey | None:
     if unwritten_key(meta.namespace, meta.uid) in devices.choices:
         return None
     claim = devices.claims.get(key)
-    return key if claim is not None and is_extended_claim_of(claim) == meta.uid else None
+    if claim is None or claim.metadata.deletion_timestamp is not None:
+        return None
+    return key if is_extended_claim_of(claim) == meta.uid else None

@@ -29,6 +29,8 @@ _ZONE_LABELS = {
     "topology.kubernetes.io/zone": "failure-domain.beta.kubernetes.io/zone",
     "topology.kubernetes.io/region": "failure-domain.beta.kubernetes.io/region",
 }
+_GOING = "it goes when no pod uses it any more; make it anew then"
+_MAKE_ANEW = "delete the claim and make it anew, or restore the volume"
 _ZONE_SEPARATOR = "__"
 
 
@@ -37,7 +39,7 @@ class VolumeNeeds(NamedTuple):
 
     `refusal`: why it can go nowhere, or ""; `volume_names`: volumes that its claims have or were promised;
     `made_on`: nodes for which volumes of its claims are being made; `open_claims`: those that wait for their
-    first consumer; `unfinished`: some claim has no volume for good yet.
+    first consumer; `unfinished`: some claim has no volume for good yet; `cure`: what would end the refusal.
     """
 
     refusal: str
@@ -45,6 +47,7 @@ class VolumeNeeds(NamedTuple):
     made_on: tuple[str, ...] = ()
     open_claims: tuple[ClaimKey, ...] = ()
     unfinished: bool = False
+    cure: str = ""
 
 
 def find_needs(pod: Pod, volumes: Volumes) -> VolumeNeeds:
@@ -56,9 +59,9 @@ def find_needs(pod: Pod, volumes: Volumes) -> VolumeNeeds:
     unfinished = False
     for key, is_ephemeral in claims_of(pod):
         claim = volumes.claims.get(key)
-        refusal = _refusal_of(pod, key, claim, volumes, is_ephemeral=is_ephemeral)
+        refusal, cure = _refusal_of(pod, key, claim, volumes, is_ephemeral=is_ephemeral)
         if refusal or claim is None:
-            return VolumeNeeds(refusal)
+            return VolumeNeeds(refusal, cure=cure)
         unfinished |= not claim.is_bound
         name = volumes.volume_of(claim) or volumes.kept_for.get(key, "")
         if claim.spec.volume_name and not claim.is_bound and key not in volumes.choices:
@@ -74,34 +77,38 @@ def find_needs(pod: Pod, volumes: Volumes) -> VolumeNeeds:
             immediate.append(key[1])
     if immediate:
         text = "pod has unbound immediate PersistentVolumeClaims"
-        return VolumeNeeds(f"{text}: {', '.join(sorted(immediate))}")
+        cure = "their volumes come before any pod does: the events of the claims say why not yet"
+        return VolumeNeeds(f"{text}: {', '.join(sorted(immediate))}", cure=cure)
     return VolumeNeeds("", tuple(names), tuple(made_on), tuple(still_open), unfinished)
 
 
 def _refusal_of(
     pod: Pod, key: ClaimKey, claim: PersistentVolumeClaim | None, volumes: Volumes, *, is_ephemeral: bool
-) -> str:
+) -> tuple[str, str]:
+    """Why the pod can go nowhere with this claim, or "", and the cure."""
+    called = f'persistentvolumeclaim "{key[1]}"'
     if claim is None and is_ephemeral:
-        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{key[1]}"'
+        cure = "it is made from the pod's template: the events of the pod say why not"
+        return f"waiting for ephemeral volume controller to create the {called}", cure
     if claim is None:
-        return f'persistentvolumeclaim "{key[1]}" not found'
+        return f"{called} not found", "create it"
     owners = claim.metadata.owner_references or ()
     if is_ephemeral and not any(owner.uid == pod.metadata.uid for owner in owners):
         where = f"{pod.metadata.namespace}/"
-        return (
-            f'PVC "{where}{key[1]}" was not created for pod "{where}{pod.metadata.name}" (pod is not owner)'
-        )
+        owned = f'was not created for pod "{where}{pod.metadata.name}" (pod is not owner)'
+        return f'PVC "{where}{key[1]}" {owned}', "delete it: the right one is made then"
     if claim.status.phase == "Lost":
-        volume_name = claim.spec.volume_name
-        return f'persistentvolumeclaim "{key[1]}" bound to non-existent persistentvolume "{volume_name}"'
+        lost = f'bound to non-existent persistentvolume "{claim.spec.volume_name}"'
+        return f"{called} {lost}", _MAKE_ANEW
     if claim.metadata.deletion_timestamp is not None:
-        return f'persistentvolumeclaim "{key[1]}" is being deleted'
+        return f"{called} is being deleted", _GOING
     if claim.is_bound and claim.spec.volume_name not in volumes.volumes:
         lost = f'persistentvolume "{claim.spec.volume_name}", which does not exist'
-        return f'persistentvolumeclaim "{key[1]}" is bound to {lost}'
+        return f"{called} is bound to {lost}", _MAKE_ANEW
     if not volumes.volume_of(claim) and claim.class_name and claim.class_name not in volumes.classes:
-        return f'storageclass.storage.k8s.io "{claim.class_name}" not found, asked for by claim "{key[1]}"'
-    return ""
+        unknown = f'storageclass.storage.k8s.io "{claim.class_name}" not found, asked for by claim "{key[1]}"'
+        return unknown, "create the class, or claim a volume of another"
+    return "", ""
 
 
 def _waits(claim: PersistentVolumeClaim, volumes: Volumes) -> bool:

@@ -30,6 +30,7 @@ from muster.placement.device_offers import (
     UNMET,
     DeviceOffers,
 )
+from muster.placement.device_reasons import find_lack
 from muster.placement.device_results import allocation_of
 from muster.placement.device_rivals import find_rival
 from muster.placement.device_trials import NOTHING, Trial, add, leave
@@ -59,9 +60,7 @@ class DynamicResources:
         for pod in waiting:
             for name, key in device_claims_of(pod):
                 if key is None:
-                    return Status.unresolvable(
-                        f'pod {pod.metadata.name} waits for the claim that is to be made for "{name}"'
-                    )
+                    return Status.unresolvable(_not_made(pod, name))
                 if key not in devices.claims:
                     return Status.unresolvable(
                         f'pod {pod.metadata.name} waits for resourceclaim "{key[1]}", which does not exist'
@@ -95,11 +94,12 @@ class DynamicResources:
         if text == NOT_THERE:
             there = [claim for claim in needs.allocated if not offers_of(snapshot).reaches(claim)[row]]
             return f"claim {'/'.join(there[0])} has its devices elsewhere" if there else ""
-        if missing := missing_on(pod, snapshot, row):
-            return f"the devices in place of {', '.join(missing)} cannot be had there"
-        if needs.open_claims:
-            return f"claim {'/'.join(needs.open_claims[0])} cannot have its devices there"
-        return f"{len(pod.spec.resource_claims or ())} resource claims hold the pod up"
+        if text != CANNOT:
+            return needs.cure
+        offers, missing = offers_of(snapshot), missing_on(pod, snapshot, row)
+        claims = (*needs.open_claims, *claims_for(pod, missing, snapshot, offers, is_placed=False))
+        given = [each for found in _trial_of(snapshot).given.values() for each in found]
+        return find_lack(claims, row, offers, given)
 
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         """The row itself; every row where devices are shared between nodes, or claims between pods."""
@@ -185,6 +185,14 @@ class DynamicResources:
             HintRule(Change.NODE_LABELS_CHANGED),
             HintRule(Change.POD_UPDATED),
         )
+
+
+def _not_made(pod: Pod, name: str) -> str:
+    templates = {each.name: each.resource_claim_template_name for each in pod.spec.resource_claims or ()}
+    return (
+        f'pod {pod.metadata.name} waits for its claim "{name}", which is to be made from '
+        f'resourceclaimtemplate "{templates.get(name)}": events of the pod say why it is not'
+    )
 
 
 def offers_of(snapshot: Snapshot) -> DeviceOffers:

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from muster.api.core import Node, Pod
-from muster.api.storage import PersistentVolume, PersistentVolumeClaim
+from muster.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from muster.base.arrays import Bool, Int32
 from muster.cluster.snapshot import PodMove, Snapshot
 from muster.cluster.volumes import claims_of
@@ -82,6 +82,8 @@ class VolumeBinding:
                     owner = "/".join(volumes.promised.get(name, ("", "")))
                     return f"volume {name} of claim {owner} pins the pod and is not reached from there"
             return f"a volume of this pod is being made for node {', '.join(needs.made_on)}"
+        if needs.refusal:
+            return needs.cure
         claims = [*needs.open_claims, *(key for key, _ in claims_of(pod))]
         if text == NO_SPACE:
             claims = [claim for claim in needs.open_claims if offers.is_full(claim)[row]] or claims
@@ -150,7 +152,11 @@ class VolumeBinding:
                 who = f" by {chosen.provisioner}" if chosen is not None and chosen.can_provision else ""
                 return Status.wait(f'volume of claim "{key[1]}" (class "{class_name}"){who}')
             else:
-                return Status.unschedulable(f'claim "{key[1]}" got no volume on node {node.metadata.name}')
+                chosen = volumes.classes.get(claim.class_name)
+                maker = f": {_why_not_made(chosen)}" if chosen is not None and chosen.can_provision else ""
+                return Status.unschedulable(
+                    f'claim "{key[1]}" got no volume on node {node.metadata.name}{maker}'
+                )
         return Status.success()
 
     def hint_rules(self) -> tuple[HintRule, ...]:
@@ -205,11 +211,16 @@ def _lack(text: str, class_name: str, snapshot: Snapshot) -> str:
     chosen = snapshot.volumes.classes.get(class_name)
     if text == NO_SPACE and chosen is not None:
         return f"{chosen.provisioner} has no room left there for one of class {class_name}"
-    if text != NO_VOLUME:
-        return "it holds the pod up"
     if chosen is not None and not chosen.can_provision:
         return f"no volume of class {class_name} is free there, and nobody makes any"
     return f"no volume of class {class_name} is free or can be made for it there"
+
+
+def _why_not_made(chosen: StorageClass) -> str:
+    """What is to be said of a volume whose maker gave the choice of the node back."""
+    return (
+        f"{chosen.provisioner} (class {chosen.metadata.name}) could not make it; events of the claim say why"
+    )
 
 
 def _matching_of(snapshot: Snapshot) -> Matching:

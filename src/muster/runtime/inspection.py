@@ -47,6 +47,7 @@ RIGHTS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     ("", "persistentvolumeclaims", ("patch",), "have a volume made where the pod will be"),
     ("resource.k8s.io", "deviceclasses", ("list", "watch"), "see which kinds of devices there are"),
     ("resource.k8s.io", "resourceslices", ("list", "watch"), "see which devices nodes have"),
+    ("resource.k8s.io", "devicetaintrules", ("list", "watch"), "see which devices are not to be given"),
     ("resource.k8s.io", "resourceclaims", ("list", "watch"), "see which devices pods ask for and have"),
     ("resource.k8s.io", "resourceclaims", ("patch",), "protect claims that have devices"),
     ("resource.k8s.io", "resourceclaims", ("create", "delete"), "have devices for extended resources"),

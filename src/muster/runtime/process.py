@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import Struct
 
 from muster.api.core import Namespace, Node, Pod
-from muster.api.devices import DeviceObject
+from muster.api.devices import DeviceObject, DeviceTaintRule
 from muster.api.policy import PodDisruptionBudget
 from muster.api.scheduling import CompositePodGroup, PodGroup
 from muster.api.storage import StorageObject
@@ -144,14 +144,17 @@ def _storage_kind(resource: str, kind: type[StorageObject]) -> WatchedKind[Any]:
 
 
 def _device_kind(resource: str, kind: type[DeviceObject]) -> WatchedKind[Any]:
-    """Devices, classes of them, and claims for some."""
+    """Devices, classes and taints of them, and claims for some."""
+    is_rule = kind is DeviceTaintRule
     return WatchedKind(
         resource,
         f"/apis/resource.k8s.io/v1/{resource}",
         kind,
         DevicesSeen,
         lambda key, uid: DevicesGone(kind, key, uid),
-        without="pods that claim devices wait",
+        without="taints that rules put on devices are not known"
+        if is_rule
+        else "pods that claim devices wait",
     )
 
 

@@ -30,6 +30,17 @@ def is_one_of(books: Books, claim: ObjectKey, user: Consumer, uids: frozenset[st
     return bool(members) and all(member.pod.metadata.uid in uids for member in members)
 
 
+def is_prepared_for(books: Books, claim: ObjectKey) -> bool:
+    """Whether a member that is placed and not bound yet uses the claim, written on it or not."""
+    members = (books.members.find(key) for key in books.preparations.everybody())
+    return any(
+        found == claim
+        for member in members
+        if member is not None
+        for _, found in device_claims_of(member.pod)
+    )
+
+
 def members_using(books: Books, claim: ObjectKey, user: Consumer) -> Iterator[Member]:
     """The pod, or the pods of the group that use the claim."""
     key = ObjectKey(claim.namespace, user.name)

@@ -106,6 +106,7 @@ def _leave(
     plain = next(iter(decision.own_texts.values()), name_first(decision.group_texts))
     said = _say(books, entry, plain, decision, snapshot, now_s)
     effects = _refuse(books, entry, cast, left, decision, said, Rescued(), now_s)
+    effects += free_stale(books, left, decision)
     if books.may_drive_out(entry.key, now_s):  # the next attempt asks for it
         books.queue.activate(
             entry.key, priority=entry.priority, queued_s=None, now_s=now_s, event=Change.POD_ADDED.name

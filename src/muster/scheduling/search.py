@@ -65,7 +65,7 @@ def _try_at_once(
 
     An outcome, and the question that is left; a sentence where nothing is left to be asked.
     """
-    if cast.is_composite or not question.narrows:
+    if not question.narrows:
         outcome = try_other_orders(question, cast, snapshot, runner)
     elif is_small_enough(question.members, question.rows):
         found = backtrack(question, cast, snapshot, runner)

@@ -8,17 +8,20 @@ and whoever sees the claims free decides anew.  Next: `cycle.py`.
 from muster.cluster.devices import device_claims_of
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import DropClaim, WriteClaim
-from muster.scheduling.attempt import UNSCHEDULABLE, Attempt
+from muster.scheduling.attempt import SCHEDULER_ERROR, Attempt
 from muster.scheduling.books import Books
-from muster.scheduling.claim_users import is_one_of
+from muster.scheduling.claim_users import is_one_of, is_prepared_for
 from muster.scheduling.extended_claims import drop_made
 from muster.scheduling.members import Member
 from muster.scheduling.preparation import CLAIM_GATE
 
 
 def free_stale(books: Books, waiting: list[Member], refused: Attempt) -> list[WriteClaim | DropClaim]:
-    """Writes that free claims which are reserved for nobody but these members, if claims were in the way."""
-    if refused.reason != UNSCHEDULABLE or CLAIM_GATE not in refused.rejectors:
+    """Writes that free claims which nobody but these members uses, if claims were in the way.
+
+    `waiting`: the members that were refused: of a group whose minimum was placed those left over.
+    """
+    if refused.reason == SCHEDULER_ERROR or CLAIM_GATE not in refused.rejectors:
         return []
     devices = books.state.devices
     uids = frozenset(member.pod.metadata.uid for member in waiting)
@@ -34,8 +37,9 @@ def free_stale(books: Books, waiting: list[Member], refused: Attempt) -> list[Wr
                 is_one_of(books, name, user, uids) for user in claim.status.reserved_for or ()
             ):
                 continue
-            writes[name] = WriteClaim(
-                member.key, name, meta.uid, meta.resource_version, None, (), clears=True
-            )
+            if not is_prepared_for(books, name):
+                writes[name] = WriteClaim(
+                    member.key, name, meta.uid, meta.resource_version, None, (), clears=True
+                )
     dropped = [drop for member in waiting for drop in drop_made(books, member.key, member.pod.metadata.uid)]
     return [*writes.values(), *dropped]

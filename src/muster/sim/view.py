@@ -67,13 +67,19 @@ def amount(text: str | int) -> int:
 
 
 def requests_of(pod: Object) -> Amounts:
-    """What a pod takes: the sum of its containers, and one of `pods`; a part of a GPU is no whole one."""
+    """What a pod takes: the sum of its containers, and one of `pods`; a part of a GPU is no whole one.
+
+    Not the extended resources in place of which it has a claim.
+    """
     total = {"pods": 1000}
     for container in pod["spec"]["containers"]:
         for resource, text in ((container.get("resources") or {}).get("requests") or {}).items():
             total[resource] = total.get(resource, 0) + amount(text)
     if share_of(pod):
         total.pop(GPU, None)
+    claimed = (pod.get("status") or {}).get("extendedResourceClaimStatus") or {}
+    for each in claimed.get("requestMappings") or ():
+        total.pop(each["resourceName"], None)
     return total
 
 

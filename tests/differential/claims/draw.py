@@ -47,9 +47,33 @@ def draw_scenario(seed: int) -> ClaimScenario:
             if draw.random() < 0.15:
                 pod["ephemeral"] = _disk(draw, "", (60, 0, 40, 0))
         pods.append(pod)
-    return ClaimScenario(
-        seed, nodes, slices, volumes if about != "devices" else [], storage, claims, disks, pods
-    )
+    more = random.Random(f"more of claims {seed}")
+    taints = _add_more(more, nodes, slices, pods) if about != "volumes" else []
+    volumes = volumes if about != "devices" else []
+    return ClaimScenario(seed, nodes, slices, volumes, storage, claims, disks, pods, taints)
+
+
+def _add_more(
+    draw: random.Random, nodes: dict[str, Short], slices: list[Short], pods: list[Short]
+) -> list[Short]:
+    """Extended resources that a class backs, and taints by rules; what is drawn elsewhere stays as it is."""
+    if draw.random() < 0.4:
+        for pod in pods:
+            if draw.random() < 0.5:
+                count = draw.choices((1, 2, 3), (60, 30, 10))[0]
+                pod["asks"] = {"by": draw.choice(("name", "name", "class")), "count": count}
+        for node in nodes.values():
+            if draw.random() < 0.25:
+                node["offers"] = draw.randint(1, 3)
+    taints: list[Short] = []
+    for number in range(draw.choices((0, 1, 2), (75, 18, 7))[0] if slices else 0):
+        short = draw.choice(slices)
+        rule: Short = {"rule": f"t{number}", "driver": short["driver"], "pool": short["pool"]}
+        rule["effect"] = draw.choice(("NoSchedule", "NoSchedule", "NoExecute", "None"))
+        if short["devices"] and draw.random() < 0.7:
+            rule["device"] = draw.choice(short["devices"])["device"]
+        taints.append(rule)
+    return taints
 
 
 # ── nodes, devices ───────────────────────────────────────────────────────────────────────────────

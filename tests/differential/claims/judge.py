@@ -13,6 +13,7 @@ from tests.differential.claims.rules import (
     TooLarge,
     bears,
     can_make,
+    claim_instead,
     disks_of,
     first_way,
     keeps,
@@ -111,7 +112,7 @@ def complaints(scenario: ClaimScenario, before: State, note: Note, pod: Short) -
         if node is None:
             if able:
                 yield f"{name} is not bound ({note.said.get(name, '')}), but {able} could take it"
-            elif given := _given_away(before, note.state):
+            elif given := sorted(_given_away(before, note.state)):
                 yield f"{name} is not bound and has {given}"
             elif not note.settled:
                 yield f"{name} did not come to rest"
@@ -124,10 +125,9 @@ def complaints(scenario: ClaimScenario, before: State, note: Note, pod: Short) -
         return
 
 
-def _given_away(before: State, after: State) -> list[str]:
-    return sorted(set(after.allocated) - set(before.allocated)) + sorted(
-        set(after.volumes) - set(before.volumes)
-    )
+def _given_away(before: State, after: State) -> set[str]:
+    new_claims = after.allocated.keys() - before.allocated.keys()
+    return new_claims | (after.volumes.keys() - before.volumes.keys())
 
 
 def _broken_devices(
@@ -137,7 +137,14 @@ def _broken_devices(
     known = {short["claim"]: short for short in scenario.claims}
     taken = before.taken
     first = first_way(scenario, before, pod, node) or {}
-    for name in (name for name in pod.get("claims", ()) if name not in before.allocated):
+    instead = claim_instead(scenario, pod, node)
+    names = [name for name in pod.get("claims", ()) if name not in before.allocated]
+    if instead is not None:
+        known[instead["claim"]] = instead
+        names.append(instead["claim"])
+    if unasked := after.allocated.keys() - before.allocated.keys() - set(names):
+        yield f"{sorted(unasked)} got devices for {pod['pod']}, which does not claim them"
+    for name in names:
         given = after.allocated.get(name, [])
         yield from _broken_claim(known[name], given, offers, taken)
         taken |= {each.device for each in given if not each.admin}

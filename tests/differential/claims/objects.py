@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.conformance import manifests
 from tests.differential.claims.scenario import (
+    BACKING,
     CLASSES,
     DISK_DRIVER,
     INDEX,
@@ -24,6 +25,7 @@ from tests.differential.claims.scenario import (
 from tests.differential.objects import CORE, POOL, Made
 
 RESOURCE, STORAGE = "/apis/resource.k8s.io/v1", "/apis/storage.k8s.io/v1"
+_WORN = {"key": "worn.test", "value": "x"}
 PROVISIONED = "pv.kubernetes.io/provisioned-by"
 
 
@@ -45,6 +47,13 @@ def provisioner_of(scenario: ClaimScenario) -> str:
     return f"{namespace_of(scenario)}.made.test"
 
 
+def resource_of(scenario: ClaimScenario, by: str) -> str:
+    """The extended resource that a class backs: by the name it gives, or by the class's own."""
+    if by == "name":
+        return f"{namespace_of(scenario)}.differential.test/dev"
+    return f"deviceclass.resource.kubernetes.io/{own(scenario, BACKING)}"
+
+
 def cluster_objects(scenario: ClaimScenario) -> Iterator[Made]:
     """All but the pods."""
     space = namespace_of(scenario)
@@ -54,8 +63,13 @@ def cluster_objects(scenario: ClaimScenario) -> Iterator[Made]:
     for name, short in scenario.nodes.items():
         yield from _node(scenario, name, short)
     for name, rules in CLASSES.items():
+        spec: Short = {"selectors": _selectors(rules)}
+        if name == BACKING:
+            spec["extendedResourceName"] = resource_of(scenario, by="name")
+        yield _made(f"{RESOURCE}/deviceclasses", own(scenario, name), {"spec": spec})
+    for short in scenario.taints:
         yield _made(
-            f"{RESOURCE}/deviceclasses", own(scenario, name), {"spec": {"selectors": _selectors(rules)}}
+            f"{RESOURCE}/devicetaintrules", own(scenario, short["rule"]), {"spec": _taint(scenario, short)}
         )
     for short in scenario.slices:
         yield _made(
@@ -84,6 +98,8 @@ def pod_object(scenario: ClaimScenario, short: Short, scheduler: str) -> Made:
         volumes.append({"name": "e", "ephemeral": {"volumeClaimTemplate": template}})
     claims = [{"name": name, "resourceClaimName": name} for name in short.get("claims", ())]
     fields = {"cpu": short["cpu"], "nodeSelector": selector, "volumes": volumes, "resourceClaims": claims}
+    if "asks" in short:
+        fields["more"] = {resource_of(scenario, short["asks"]["by"]): short["asks"]["count"]}
     manifest = manifests.pod_manifest(short["pod"], fields, scheduler=scheduler)
     return Made(f"{CORE}/namespaces/{namespace_of(scenario)}/pods", manifest)
 
@@ -112,7 +128,9 @@ def provisioned(scenario: ClaimScenario, claim: Short) -> Made:
 
 def _node(scenario: ClaimScenario, name: str, short: Short) -> Iterator[Made]:
     labels = {zone_key(scenario) if key == "zone" else key: value for key, value in short["labels"].items()}
-    manifest = manifests.node_manifest(own(scenario, name), {"cpu": short["cpu"], "labels": labels})
+    offered = {resource_of(scenario, by="name"): short["offers"]} if "offers" in short else {}
+    fields = {"cpu": short["cpu"], "labels": labels, "more": offered}
+    manifest = manifests.node_manifest(own(scenario, name), fields)
     manifest["metadata"]["labels"][POOL] = namespace_of(scenario)
     yield Made(f"{CORE}/nodes", manifest)
     if "limit" in short:
@@ -142,6 +160,13 @@ def _slice(scenario: ClaimScenario, short: Short) -> Short:
     return spec
 
 
+def _taint(scenario: ClaimScenario, short: Short) -> Short:
+    selector = {"driver": short["driver"], "pool": own(scenario, short["pool"])}
+    if "device" in short:
+        selector["device"] = short["device"]
+    return {"deviceSelector": selector, "taint": _WORN | {"effect": short["effect"]}}
+
+
 def _device(scenario: ClaimScenario, short: Short) -> Short:
     attributes = {INDEX: {"int": short["index"]}, "version": {"version": short["version"]}}
     if "model" in short:
@@ -151,7 +176,7 @@ def _device(scenario: ClaimScenario, short: Short) -> Short:
     device: Short = {"name": short["device"], "attributes": attributes}
     device["capacity"] = {"memory": {"value": f"{short['memory']}Gi"}}
     if "taint" in short:
-        device["taints"] = [{"key": "worn.test", "value": "x", "effect": short["taint"]}]
+        device["taints"] = [_WORN | {"effect": short["taint"]}]
     if "node" in short:
         device["nodeName"] = own(scenario, short["node"])
     return device
@@ -259,6 +284,7 @@ def _terms(key: str, value: str) -> Short:
 
 KINDS = {
     "deviceclasses": "DeviceClass",
+    "devicetaintrules": "DeviceTaintRule",
     "resourceslices": "ResourceSlice",
     "resourceclaims": "ResourceClaim",
     "storageclasses": "StorageClass",

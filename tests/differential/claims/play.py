@@ -33,7 +33,7 @@ DISKS, VOLUMES, CLAIMS = (
 LEFT_OVER = (
     f"{CORE}/nodes",
     VOLUMES,
-    *(f"{RESOURCE}/{name}" for name in ("resourceslices", "deviceclasses")),
+    *(f"{RESOURCE}/{name}" for name in ("resourceslices", "deviceclasses", "devicetaintrules")),
     *(f"{STORAGE}/{name}" for name in ("csinodes", "csidrivers", "storageclasses")),
 )
 
@@ -135,7 +135,7 @@ def _state_of(
         if there == space and pod["spec"].get("nodeName")
     }
     allocated = {
-        claim["metadata"]["name"]: [_given(scenario, result) for result in found["devices"]["results"]]
+        _name_of(claim): [_given(scenario, result) for result in found["devices"]["results"]]
         for claim in claims
         if claim["metadata"]["namespace"] == space
         and (found := (claim.get("status") or {}).get("allocation")) is not None
@@ -154,6 +154,14 @@ def _state_of(
             made_on[meta["name"]] = node
             had.setdefault(meta["name"], "")
     return State(places, allocated, had, made_on)
+
+
+def _name_of(claim: Short) -> str:
+    """What the scenario calls a claim; one that was made in place of extended resources by its pod."""
+    meta = claim["metadata"]
+    if (meta.get("annotations") or {}).get("resource.kubernetes.io/extended-resource-claim") != "true":
+        return str(meta["name"])
+    return f"{meta['ownerReferences'][0]['name']}-instead"
 
 
 def _given(scenario: ClaimScenario, result: Short) -> Given:

@@ -9,6 +9,7 @@ from itertools import combinations
 
 from msgspec import Struct
 from tests.differential.claims.scenario import (
+    BACKING,
     BETA_ZONE,
     CLASSES,
     DISK_DRIVER,
@@ -64,10 +65,28 @@ def takes(scenario: ClaimScenario, state: State, pod: Short, node: str, *, zones
         return False
     if "zone" in pod and short["labels"]["zone"] != pod["zone"]:
         return False
+    if is_offered(scenario, pod, node):
+        of_node = [each["asks"]["count"] for each in (*there, pod) if is_offered(scenario, each, node)]
+        if sum(of_node) > short["offers"]:
+            return False
     return (
         _disks_fit(scenario, state, pod, node, zones=zones)
         and first_way(scenario, state, pod, node) is not None
     )
+
+
+def is_offered(scenario: ClaimScenario, pod: Short, node: str) -> bool:
+    """Whether the node itself offers the extended resource that the pod asks for."""
+    return pod.get("asks", {}).get("by") == "name" and "offers" in scenario.nodes[node]
+
+
+def claim_instead(scenario: ClaimScenario, pod: Short, node: str) -> Short | None:
+    """The claim that is to be made there in place of the pod's extended resource."""
+    if "asks" not in pod or is_offered(scenario, pod, node):
+        return None
+    place = int(pod["asks"]["by"] == "class")  # of the resource's name among those asked for, beside cpu
+    request = {"name": f"container-0-request-{place}", "class": BACKING, "count": pod["asks"]["count"]}
+    return {"claim": f"{pod['pod']}-instead", "requests": [request]}
 
 
 # ── volumes ──────────────────────────────────────────────────────────────────────────────────────
@@ -197,7 +216,7 @@ def offers_on(scenario: ClaimScenario, node: str) -> tuple[list[tuple[Device, Sh
         newest = max(short["generation"] for short in slices)
         current = [short for short in slices if short["generation"] == newest]
         reached = [
-            ((driver, pool, device["device"]), device)
+            ((driver, pool, device["device"]), _tainted(scenario, driver, pool, device))
             for short in current
             for device in short["devices"]
             if _is_reached(scenario, short, device, node)
@@ -207,6 +226,16 @@ def offers_on(scenario: ClaimScenario, node: str) -> tuple[list[tuple[Device, Sh
         elif reached:
             whole = False
     return found, whole
+
+
+def _tainted(scenario: ClaimScenario, driver: str, pool: str, device: Short) -> Short:
+    """The device with what rules put on it."""
+    effects = [
+        rule["effect"]
+        for rule in scenario.taints
+        if (rule["driver"], rule["pool"]) == (driver, pool) and rule.get("device") in (None, device["device"])
+    ]
+    return device | {"taint": "NoSchedule"} if {"NoSchedule", "NoExecute"} & {*effects} else device
 
 
 def _is_reached(scenario: ClaimScenario, short: Short, device: Short, node: str) -> bool:
@@ -248,6 +277,9 @@ def first_way(scenario: ClaimScenario, state: State, pod: Short, node: str) -> d
                 return None
         else:
             still_open.append(known[name])
+    instead = claim_instead(scenario, pod, node)
+    if instead is not None:
+        still_open.append(instead)
     if any(each["class"] == "missing" for claim in still_open for each in requests_of(claim).values()):
         return None
     return _Tries(offers, whole=whole, taken=state.taken).run(still_open)

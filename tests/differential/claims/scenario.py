@@ -35,6 +35,7 @@ class ClaimScenario(Struct, frozen=True):
     claims: list[Short]
     disks: list[Short]
     pods: list[Short]
+    taints: list[Short] = []  # by rules: pool, driver, and device where it is not all of them
     take: int = 0
 
 
@@ -65,3 +66,4 @@ RULES: dict[str, Rule] = {
     ),
 }
 CLASSES = {"dev": ("any",), "dev-a": ("a",), "dev-x": ("x",)}  # device classes: names of their rules
+BACKING = "dev-x"  # the class that backs an extended resource; pods ask for that, or for the class by name

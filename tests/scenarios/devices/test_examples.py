@@ -15,14 +15,18 @@ from muster.sim.view import condition_of, node_of
 ROOT = Path(__file__).parents[3]
 FILES = ROOT / "examples" / "devices"
 VOLUME_CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
-RESOURCES = "/apis/resource.k8s.io/v1"
+RESOURCES, STORAGE = "/apis/resource.k8s.io/v1", "/apis/storage.k8s.io/v1"
 COLLECTIONS = {
     "Pod": PODS,
     "PodGroup": GROUPS,
     "DeviceClass": f"{RESOURCES}/deviceclasses",
     "ResourceClaimTemplate": f"{RESOURCES}/namespaces/default/resourceclaimtemplates",
     "ResourceClaim": CLAIMS,
-    "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
+    "DeviceTaintRule": f"{RESOURCES}/devicetaintrules",
+    "StorageClass": f"{STORAGE}/storageclasses",
+    "CSINode": f"{STORAGE}/csinodes",
+    "CSIDriver": f"{STORAGE}/csidrivers",
+    "CSIStorageCapacity": f"{STORAGE}/namespaces/default/csistoragecapacities",
     "PersistentVolume": "/api/v1/persistentvolumes",
     "PersistentVolumeClaim": VOLUME_CLAIMS,
 }
@@ -42,6 +46,24 @@ metadata: {name: late}
 spec:
   schedulerName: muster
   resourceClaims: [{name: c, resourceClaimName: one-more}]
+  containers: [{name: c, image: example.com/c:1}]
+"""
+
+ALL_OF_ONE = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: eight}
+spec:
+  devices:
+    requests: [{name: r, exactly: {deviceClassName: gpu, count: 8}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: large}
+spec:
+  schedulerName: muster
+  nodeSelector: {kubernetes.io/hostname: gpu-3}
+  resourceClaims: [{name: c, resourceClaimName: eight}]
   containers: [{name: c, image: example.com/c:1}]
 """
 
@@ -151,6 +173,26 @@ def test_the_manifests_of_the_page_do_what_it_says() -> None:
     assert room.bound() == 9
     failed = [event for event in room.api.items(EVENTS) if event["reason"] == "ProvisioningFailed"]
     assert len(failed) == 2
+
+
+def test_a_device_out_of_service_is_given_again_when_its_taint_goes() -> None:
+    page = (ROOT / "docs" / "devices-and-volumes.md").read_text(encoding="utf-8")
+    (rule,) = (
+        block for block in re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL) if "TaintRule" in block
+    )
+    room = Room(3)
+    room.apply(rule)
+    room.apply(ALL_OF_ONE)
+    room.cluster.sleep(5)
+    (pod,) = room.api.items(PODS)
+    condition = condition_of(pod, "PodScheduled")
+    assert condition is not None
+    assert "asks for 8 of class gpu: of 8 devices there 7 would do, 7 free, 1 more but for taint" in str(
+        condition
+    )
+    room.api.must("DELETE", f"{RESOURCES}/devicetaintrules/fans-fail")
+    room.cluster.sleep(60)
+    assert node_of(room.api.items(PODS)[0]) == "gpu-3"
 
 
 def test_a_gpu_whose_parts_are_taken_is_not_given_as_a_whole() -> None:

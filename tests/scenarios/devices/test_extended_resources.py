@@ -24,13 +24,13 @@ spec: {schedulingPolicy: {gang: {minCount: 2}}}
 POD = """
 apiVersion: v1
 kind: Pod
-metadata: {{name: {name}}}
+metadata: {{name: {name}, annotations: {annotations}}}
 spec:
   schedulerName: muster
   {group}
   containers: [{{name: c, image: example.com/c:1, resources: {{limits: {{{resource}: {count}}}}}}}]
 """
-GPU = "example.com/gpu"
+GPU, NVIDIA = "example.com/gpu", "nvidia.com/gpu"
 
 
 def make_room(node_count: int = 2) -> Room:
@@ -39,10 +39,18 @@ def make_room(node_count: int = 2) -> Room:
     return room
 
 
-def start(room: Room, *names: str, count: int, resource: str = GPU, group: str = "") -> None:
+def start(
+    room: Room,
+    *names: str,
+    count: int,
+    resource: str = GPU,
+    group: str = "",
+    annotations: dict[str, str] | None = None,
+) -> None:
     of_group = f"schedulingGroup: {{podGroupName: {group}}}" if group else ""
+    said = {"group": of_group, "resource": resource, "count": count, "annotations": annotations or {}}
     for name in names:
-        room.apply(POD.format(name=name, group=of_group, resource=resource, count=count))
+        room.apply(POD.format(name=name, **said))
     room.cluster.sleep(2)
 
 
@@ -135,9 +143,32 @@ def test_the_devices_of_a_pod_that_ends_are_another_s() -> None:
     assert claim["metadata"]["name"].startswith("b-extended-resources-")
 
 
+def test_parts_of_gpus_are_given_only_where_the_node_itself_offers_gpus() -> None:
+    """A class backs nvidia.com/gpu: whole ones may be devices for a claim, parts of one never."""
+    room = Room(2)
+    room.apply(CLASS.replace(GPU, NVIDIA))
+    half = {"muster.dev/gpu-milli": "500"}
+    start(room, "half", count=1, resource=NVIDIA, annotations=half)
+    start(room, "whole", count=8, resource=NVIDIA)
+    assert {name: bool(node_of(pod)) for name, pod in pods(room).items()} == {"half": False, "whole": True}
+    assert "no GPU with 500 thousandths left" in str(condition_of(pods(room)["half"], "PodScheduled"))
+    assert len(room.given()) == 1
+    node = "gpu-2" if node_of(pods(room)["whole"]) == "gpu-1" else "gpu-1"
+    amounts = {**room.api.must("GET", f"{NODES}/{node}")["status"]["allocatable"], NVIDIA: "1"}
+    room.api.merge(f"{NODES}/{node}/status", {"status": {"allocatable": amounts, "capacity": amounts}})
+    room.cluster.sleep(30)
+    start(room, "other-half", count=1, resource=NVIDIA, annotations=half)
+    start(room, "third-half", count=1, resource=NVIDIA, annotations=half)
+    homes = {name: node_of(pod) for name, pod in pods(room).items()}
+    assert (homes["half"], homes["other-half"], homes["third-half"]) == (node, node, "")
+    assert len(room.given()) == 1
+
+
 def test_a_claim_of_an_earlier_attempt_is_dropped_and_another_made() -> None:
     room = make_room(1)
-    room.apply(POD.format(name="a", group="schedulingGates: [{name: later}]", resource=GPU, count=8))
+    room.apply(
+        POD.format(name="a", group="schedulingGates: [{name: later}]", resource=GPU, count=8, annotations={})
+    )
     room.cluster.sleep(1)
     uid = pods(room)["a"]["metadata"]["uid"]
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": uid, "controller": True}

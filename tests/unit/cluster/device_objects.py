@@ -23,6 +23,10 @@ from muster.api.devices import (
     DeviceConstraint,
     DeviceRequest,
     DeviceSelector,
+    DeviceTaint,
+    DeviceTaintRule,
+    DeviceTaintRuleSpec,
+    DeviceTaintSelector,
     Request,
     ResourceClaim,
     ResourceClaimSpec,
@@ -99,6 +103,20 @@ def make_class(*expressions: str, name: str = "gpu") -> DeviceClass:
     """A class of devices that meet these expressions."""
     selectors = [DeviceSelector(CELSelector(text)) for text in expressions]
     return DeviceClass(ObjectMeta(name=name, uid=f"uid-{name}"), DeviceClassSpec(selectors))
+
+
+def make_taint_rule(
+    name: str,
+    selector: dict[str, str] | None,
+    *,
+    key: str = "broken",
+    effect: str = "NoSchedule",
+    version: str = "5",
+) -> DeviceTaintRule:
+    """A rule that taints what it selects; None: nothing."""
+    chosen = None if selector is None else DeviceTaintSelector(**selector)
+    meta = ObjectMeta(name=name, uid=f"uid-{name}", resource_version=version)
+    return DeviceTaintRule(meta, DeviceTaintRuleSpec(chosen, DeviceTaint(key, "", effect)))
 
 
 def make_request(name: str = "r", count: int = 1, *expressions: str, **fields: Any) -> Request:

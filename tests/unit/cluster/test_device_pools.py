@@ -82,3 +82,10 @@ def test_a_device_for_many_tells_its_capacities() -> None:
     assert found.capacities_of((DRIVER, "n1", "b")) == {}
     assert [offer.is_shared for offer in found.offers] == [True, False]
     assert found.offers[0].device.capacity == {"memory": DeviceCapacity("1k")}
+
+
+def test_a_pool_whose_parts_exclude_each_other_by_groups_is_not_used() -> None:
+    part = make_part("p", cores=3)
+    grouped = replace((part.consumes_counters or [])[0], compatibility_groups=["a"])
+    found = pools_of(*make_pool("n1", [make_counters(cores=4)], replace(part, consumes_counters=[grouped])))
+    assert (names(found), len(found.broken)) == ([], 2)

@@ -97,11 +97,16 @@ def test_drivers_with_attributes_of_one_name_are_told_apart() -> None:
     assert offers_with(make_class(), claim, *slices).meets([C], BOTH).tolist() == [MET, UNMET]
 
 
-def test_a_selector_that_fails_names_the_device() -> None:
-    expression = f'device.attributes["{DRIVER}"].nope == "x"'
-    offers = offers_with(make_class(expression), make_claim("c"), make_slice("n1", make_device("a")))
-    with pytest.raises(SelectorError, match=r"no such key: nope \(device gpu.example.com/n1/a\)"):
+@pytest.mark.parametrize("whose", ["deviceclass gpu", "the claim"])
+def test_a_selector_that_fails_names_the_device_and_whose_it_is(whose: str) -> None:
+    failing = f'device.attributes["{DRIVER}"].nope == "x"'
+    of_class = whose != "the claim"
+    claim = make_claim("c", make_request("r", 1, *([] if of_class else [failing])))
+    device_class = make_class(*([failing] if of_class else []))
+    offers = offers_with(device_class, claim, make_slice("n1", make_device("a")))
+    with pytest.raises(SelectorError) as raised:
         offers.meets([C], BOTH)
+    assert str(raised.value).endswith(f"no such key: nope (device gpu.example.com/n1/a, selector of {whose})")
 
 
 def test_nodes_differ_in_what_is_derived_from_their_devices() -> None:

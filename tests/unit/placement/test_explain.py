@@ -200,7 +200,7 @@ def test_the_summary_of_a_pod_reads_as_stock_words_it() -> None:
 
 def test_what_is_left_out_is_said_unless_no_node_is_large_enough_anyway() -> None:
     facts = GangFacts(needed=2, fitting=2, live=2, usable=2, asks="2 × 1 cpu", leaves_out_pods=True)
-    caveat = "; rules about other pods are not reckoned with in this"
+    caveat = "; rules about other pods, and claims, are not reckoned with in this"
     assert facts.sentence().endswith(caveat)
     assert not replace(facts, impossible="no node offers x").sentence().endswith(caveat)
 

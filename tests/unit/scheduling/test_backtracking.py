@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
-from tests.unit.scheduling.world import World
+from tests.unit.scheduling.world import World, key_of
 
 from muster.api.core import LabelSelector, LabelSelectorRequirement
 from muster.api.meta import ObjectMeta
@@ -22,8 +22,9 @@ from muster.api.storage import (
     NodeDriver,
     NodeResources,
 )
-from muster.framework.ports import StorageSeen
+from muster.framework.ports import CompositeSeen, StorageSeen
 from muster.scheduling import backtracking
+from muster.testing.builders import make_group
 
 MAKER = "disk.example.com"
 
@@ -44,7 +45,11 @@ class Claim(Struct, frozen=True):
 
 
 class Story(Struct, frozen=True):
-    """Nodes by cpu, zone and how many made volumes they attach (-1: any number); members by their claims."""
+    """Nodes by cpu, zone and how many made volumes they attach (-1: any number); members by their claims.
+
+    `groups`: of a tree that needs `needed` of them, each in one zone: how many of the members, the next in
+    turn, are its own, and how many it needs.  Without any the members are one gang.
+    """
 
     nodes: list[tuple[int, str, int]]
     disks: list[Disk]
@@ -52,10 +57,11 @@ class Story(Struct, frozen=True):
     members: list[tuple[int, ...]]
     needed: int
     room: dict[str, int]
+    groups: list[tuple[int, int]] = []
 
 
 def tell(story: Story) -> World:
-    """A world in which the members come as one gang."""
+    """A world in which the members come as one gang, or as several of a tree."""
     world = World()
     for index, (cpu, zone, limit) in enumerate(story.nodes):
         world.node(f"n{index}", cpu=cpu, labels={"zone": zone})
@@ -84,10 +90,21 @@ def tell(story: Story) -> World:
         fields = {"access_modes": [ONE_POD if claim.alone else "ReadWriteOnce"]}
         fields |= {"storage_class_name": "made"} if claim.made else {}
         world.tell(StorageSeen(make_claim(f"c{index}", size=f"{claim.size}Gi", **fields)))
-    world.group("g", story.needed)
-    for index, claims in enumerate(story.members):
-        world.pod(f"g-{index}", group="g", cpu=1, volumes=mounts(*(f"c{claim}" for claim in claims)))
+    if story.groups:
+        world.tell(CompositeSeen(make_group("t", story.needed, is_composite=True, uid="uid-t")))
+        for index, (_, needed) in enumerate(story.groups):
+            world.group(f"g{index}", needed, parent=key_of("t"), topology_keys=("zone",))
+    else:
+        world.group("g", story.needed)
+    for index, (claims, group) in enumerate(zip(story.members, groups_of(story), strict=True)):
+        world.pod(f"p-{index}", group=group, cpu=1, volumes=mounts(*(f"c{claim}" for claim in claims)))
     return world.run(5)
+
+
+def groups_of(story: Story) -> list[str]:
+    """The group of each member."""
+    found = [f"g{index}" for index, (count, _) in enumerate(story.groups) for _ in range(count)]
+    return found or ["g"] * len(story.members)
 
 
 def placed(world: World) -> int:
@@ -108,8 +125,20 @@ def every_way(nodes: int, members: int, needed: int) -> Iterator[dict[int, int]]
 
 def has_a_way(story: Story) -> bool:
     """Try every node, or none, for every member and every volume for every claim in use."""
-    ways = every_way(len(story.nodes), len(story.members), story.needed)
-    return any(_is_allowed(story, homes) for homes in ways)
+    least = 1 if story.groups else story.needed
+    ways = every_way(len(story.nodes), len(story.members), least)
+    return any(_is_tree(story, homes) and _is_allowed(story, homes) for homes in ways)
+
+
+def _is_tree(story: Story, homes: dict[int, int]) -> bool:
+    """Whether so many groups as are needed have what they need, each in one zone, and no others do."""
+    whole, groups = 0, groups_of(story)
+    for index, (_, needed) in enumerate(story.groups):
+        there = [node for member, node in homes.items() if groups[member] == f"g{index}"]
+        if there and (len(there) < needed or len({story.nodes[node][1] for node in there}) > 1):
+            return False
+        whole += bool(there)
+    return not story.groups or whole >= story.needed
 
 
 def _is_allowed(story: Story, homes: dict[int, int]) -> bool:
@@ -174,11 +203,36 @@ def test_a_gang_with_volumes_is_placed_if_and_only_if_there_is_a_way(story: Stor
     assert condition is None or "gave up" not in (condition.message or "")
 
 
+@st.composite
+def trees(draw: st.DrawFn) -> Story:
+    """A tree of two or three gangs of one to three members."""
+    sizes = draw(st.lists(st.integers(1, 2), min_size=2, max_size=3))
+    groups = [(size, draw(st.integers(1, size))) for size in sizes]
+    claimed = st.lists(st.integers(0, 3), max_size=2, unique=True).map(tuple)
+    of_members = [draw(claimed) for _ in range(sum(sizes))][:4]
+    while sum(size for size, _ in groups) > len(of_members):
+        groups.pop()
+    of_members = of_members[: sum(size for size, _ in groups)]
+    needed = draw(st.integers(1, len(groups)))
+    return Story(draw(nodes), draw(disks), draw(claims), of_members, needed, draw(rooms), groups)
+
+
+@settings(max_examples=150, deadline=None)
+@given(trees())
+def test_a_tree_with_volumes_is_placed_if_and_only_if_there_is_a_way(story: Story) -> None:
+    world = tell(story)
+    assert (placed(world) > 0) == has_a_way(story)
+    messages = [
+        condition.message or "" for name in ("g0", "g1", "g2") if (condition := world.condition(name))
+    ]
+    assert "gave up" not in "".join(messages)
+
+
 NODES = [(1, "a", -1), (1, "b", -1)]
 
 
-def message(world: World) -> str:
-    condition = world.condition("g")
+def message(world: World, group: str = "g") -> str:
+    condition = world.condition(group)
     return "" if condition is None else condition.message or ""
 
 
@@ -186,6 +240,19 @@ def test_who_could_be_anywhere_leaves_its_place_to_one_that_cannot() -> None:
     disks = [Disk("a", 3), Disk("b", 1)]
     for claims in ([Claim(1), Claim(3)], [Claim(3), Claim(1)]):
         assert placed(tell(Story(NODES, disks, claims, [(0,), (1,)], 2, {}))) == 2
+
+
+def test_members_of_a_tree_leave_their_place_to_each_other() -> None:
+    """The first could be on either node of zone a, the second only on the first; the third is the other's."""
+    nodes = [(1, "a", 1), (1, "a", 0), (1, "b", -1)]
+    claims = [Claim(1), Claim(1, made=True), Claim(1)]
+    story = Story(nodes, [Disk("", 1)] * 2, claims, [(0,), (1,), (2,)], 2, {"a": 3}, [(2, 2), (1, 1)])
+    assert placed(tell(story)) == 3
+
+
+def test_a_tree_without_a_way_is_told_that_it_is_impossible() -> None:
+    story = Story(NODES, [Disk("a", 1)] * 2, [Claim(1)] * 2, [(0,), (1,)], 2, {}, [(1, 1), (1, 1)])
+    assert "proved impossible on the 2 nodes as they are" in message(tell(story), "g1")
 
 
 def test_a_minimum_is_placed_without_those_who_have_no_volume() -> None:

@@ -71,3 +71,23 @@ def test_a_claim_that_is_not_in_the_way_stays() -> None:
     assert freed(world.forget_effects()) == []
     world.pod("other", cpu=5, resource_claims=CLAIMS).run()
     assert freed(world) == []
+
+
+def test_a_member_beyond_the_minimum_has_its_claim_freed() -> None:
+    world = World().node("full", cpu=1).node("free", cpu=2)
+    slices = [make_slice(name, make_device("gpu")) for name in ("full", "free")]
+    for found in (make_class(), *slices, given_on("full")):
+        world.tell(DevicesSeen(found))
+    world.pod("neighbour", cpu=1, node="full").group("g", 1).pod("g-0", group="g", cpu=1)
+    world.pod("g-1", group="g", cpu=1, resource_claims=CLAIMS).run()
+    assert ("g-0" in world.bound, freed(world)) == (True, ["c"])
+
+
+def test_a_claim_of_somebody_in_preparation_stays() -> None:
+    """The claim is on `full`: who came first has room there, and is about to be named on the claim."""
+    world = World().node("full", cpu=2).node("free", cpu=1)
+    for found in (make_class(), make_slice("full", make_device("gpu")), given_on("full")):
+        world.tell(DevicesSeen(found))
+    world.group("g", 1).pod("g-0", group="g", cpu=1, resource_claims=CLAIMS).run()
+    world.pod("late", cpu=2, resource_claims=CLAIMS).run()
+    assert freed(world) == []

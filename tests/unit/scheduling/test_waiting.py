@@ -245,7 +245,9 @@ def test_ends_that_would_not_be_enough_by_those_rules_are_not_told() -> None:
     assert told is not None
     assert "ends" not in told
     assert "even if everything" not in told
-    assert "with 1 more node like n1; rules about other pods are not reckoned with in this" in told
+    assert (
+        "with 1 more node like n1; rules about other pods, and claims, are not reckoned with in this" in told
+    )
 
 
 def test_the_nearest_fit_is_told_anew_when_somebody_else_holds_the_room() -> None:

@@ -45,3 +45,15 @@ def test_what_counts_as_waiting_and_as_placed() -> None:
     scene.pod("failed", node="n1", phase="Failed")
     assert [name for name, pod in scene.pods.items() if is_waiting(pod)] == ["new"]
     assert [name for name, pod in scene.pods.items() if is_placed(pod)] == ["bound", "succeeded"]
+
+
+def test_what_a_claim_stands_for_is_not_taken_of_the_node() -> None:
+    scene = Scene()
+    scene.pod("p", cpu="2")
+    pod = scene.pods["p"]
+    pod["spec"]["containers"][0]["resources"]["requests"]["example.com/gpu"] = "1"
+    assert requests_of(pod)["example.com/gpu"] == 1000
+    mapping = {"containerName": "c", "resourceName": "example.com/gpu", "requestName": "r"}
+    said = {"resourceClaimName": "x", "requestMappings": [mapping]}
+    pod["status"]["extendedResourceClaimStatus"] = said
+    assert requests_of(pod) == {"cpu": 2000, "pods": 1000}

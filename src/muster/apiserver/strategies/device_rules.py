@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from muster.apiserver.kinds import Cause, Object
+from muster.api.times import format_seconds
+from muster.apiserver.kinds import Cause, Cluster, Object
 from muster.apiserver.strategies.fields import (
     duplicate,
     invalid,
@@ -137,6 +138,12 @@ def validate_selectors(path: str, selectors: list[Any]) -> list[Cause]:
         return [too_long(where, EXPRESSION_BYTES_MAX)] if too_big else []
 
     return each(path, selectors, rule, most=SELECTORS_MAX)
+
+
+def stamp_taint(taint: Any, cluster: Cluster) -> None:
+    """A taint that does not say since when it is there is there from now on."""
+    if taint and taint.get("timeAdded") is None:
+        taint["timeAdded"] = format_seconds(cluster.now_s)
 
 
 def validate_taint(path: str, taint: Any) -> list[Cause]:

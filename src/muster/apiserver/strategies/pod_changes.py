@@ -3,15 +3,17 @@
 from muster.apiserver.kinds import Cause, Object
 from muster.apiserver.strategies.fields import (
     IMMUTABLE,
+    duplicate,
     forbidden,
     invalid,
     invalid_each,
     items,
     keep_from,
     mapping,
+    required,
     text,
 )
-from muster.apiserver.strategies.names import dns_subdomain, label_key
+from muster.apiserver.strategies.names import dns_label, dns_subdomain, label_key
 from muster.apiserver.strategies.pod_placement import REQUIRED
 from muster.apiserver.strategies.pod_spec import INT32_MAX, validate_address
 from muster.apiserver.strategies.resources import CPU, MEMORY, quality_of_service
@@ -22,6 +24,12 @@ _FROZEN = (
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
 _LISTS = ("containers", "initContainers")
+_MAPPED = ("containerName", "resourceName", "requestName")
+_NO_CONTAINER = "must match the name of an entry in spec.initContainers.name or spec.containers.name"
+_NO_RESOURCE = (
+    "must match the extended resource name of an entry in spec.initContainers.resources.requests or "
+    "spec.containers.resources.requests"
+)
 _RESIZED = ("resources", "resizePolicy")
 
 
@@ -239,6 +247,7 @@ def validate_pod_status(obj: Object, old: Object) -> list[Cause]:
         found.append(invalid("status.qosClass", text(status, "qosClass"), IMMUTABLE))
     found += _validate_terminated(old["spec"], status, before)
     found += _validate_claim_statuses(old["spec"], items(status, "resourceClaimStatuses"))
+    found += _validate_extended_claim(old["spec"], status.get("extendedResourceClaimStatus"))
     for index, address in enumerate(items(status, "podIPs")):
         found += validate_address(f"status.podIPs[{index}]", text(address, "ip"))
     return found
@@ -252,6 +261,36 @@ def _validate_claim_statuses(spec: Object, statuses: list[Object]) -> list[Cause
         for index, status in enumerate(statuses)
         if text(status, "name") not in known
     ]
+
+
+def _validate_extended_claim(spec: Object, status: Object | None) -> list[Cause]:
+    """The claim made in place of extended resources, and which of its requests is for which container."""
+    if status is None:
+        return []
+    path = "status.extendedResourceClaimStatus"
+    containers = {
+        text(container, "name"): mapping(mapping(container, "resources"), "requests")
+        for container in (*items(spec, "initContainers"), *items(spec, "containers"))
+    }
+    mappings, name = items(status, "requestMappings"), text(status, "resourceClaimName")
+    found: list[Cause] = []
+    if not mappings:
+        found.append(required(f"{path}.requestMappings", "at least one request mapping is required"))
+    seen: set[tuple[str, ...]] = set()
+    for index, each in enumerate(mappings):
+        here = f"{path}.requestMappings[{index}]"
+        container, resource, request = key = tuple(text(each, name) for name in _MAPPED)
+        if container not in containers:
+            found.append(invalid(f"{here}.containerName", container, _NO_CONTAINER))
+        elif resource not in containers[container]:
+            found.append(invalid(f"{here}.resourceName", resource, _NO_RESOURCE))
+        found += invalid_each(f"{path}.requestName", request, dns_label(request))
+        if key in seen:
+            found += [duplicate(f"{here}.{name}", value) for name, value in zip(_MAPPED, key, strict=True)]
+        seen.add(key)
+    if not name:
+        return [*found, required(f"{path}.resourceClaimName")]
+    return found + invalid_each(f"{path}.resourceClaimName", name, dns_subdomain(name))
 
 
 def _validate_terminated(spec: Object, status: Object, before: Object) -> list[Cause]:

@@ -29,6 +29,8 @@ from muster.apiserver.strategies.runtime_classes import admit_runtime_class
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 _LOST_NODES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _LOST_NODE_SECONDS = 300
+# of a status, what a write that does not say it leaves as it is
+_KEPT_STATUS = ("qosClass", "resourceClaimStatuses", "extendedResourceClaimStatus")
 _ZONE_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 
 
@@ -72,9 +74,10 @@ class PodStrategy(BaseStrategy):
         if sub == "status":
             owners = dict(old["metadata"])
             keep_from(obj["metadata"], owners, "ownerReferences")
-            if not text(mapping(obj, "status"), "qosClass"):
-                obj["status"] = dict(mapping(obj, "status"))
-                keep_from(obj["status"], mapping(old, "status"), "qosClass")
+            obj["status"] = dict(mapping(obj, "status"))
+            for key in _KEPT_STATUS:
+                if obj["status"].get(key) in (None, ""):
+                    keep_from(obj["status"], mapping(old, "status"), key)
         elif sub == "ephemeralcontainers":
             keep_all_but_ephemeral(obj, old)
         elif sub == "resize":

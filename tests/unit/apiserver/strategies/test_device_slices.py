@@ -25,6 +25,23 @@ def test_a_taint_knows_since_when() -> None:
     assert made["spec"]["devices"][0]["taints"][0]["timeAdded"]
 
 
+def test_what_alpha_gates_allow_is_left_out_as_on_stock() -> None:
+    counters = {"counterSet": "c", "counters": {"m": {"value": "1"}}, "compatibilityGroups": ["a"]}
+    device = {
+        "name": "a",
+        "attributes": {"x": {"int": 1, "ints": [1, 2]}},
+        "consumesCounters": [counters],
+        "nodeAllocatableResources": {"memory": {}},
+    }
+    spec = SLICE | {"devices": [device], "skipNodeOperations": ["x"], "partitionTypeAttribute": "e.org/p"}
+    made = FullServer().create(SLICES, "s", spec=spec)["spec"]
+    assert made.keys() == SLICE.keys() | {"devices"}
+    (found,) = made["devices"]
+    assert found.keys() == {"name", "attributes", "consumesCounters"}
+    assert found["attributes"] == {"x": {"int": 1}}
+    assert found["consumesCounters"] == [{"counterSet": "c", "counters": {"m": {"value": "1"}}}]
+
+
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
@@ -32,6 +49,7 @@ def test_a_taint_knows_since_when() -> None:
         ({"allNodes": True}, "but multiple fields are set"),
         ({"pool": {"name": "p", "resourceSliceCount": 0}}, "must be greater than zero"),
         ({"devices": [{"name": "a", "attributes": {"x": {}}}]}, "must specify one of"),
+        ({"devices": [{"name": "a", "attributes": {"x": {"ints": [1]}}}]}, "must specify one of"),
         (
             {"devices": [{"name": "a", "attributes": {"x": {"int": 1, "string": "y"}}}]},
             'Invalid value: "{int, string}": must specify exactly one of',

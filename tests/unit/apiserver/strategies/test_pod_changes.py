@@ -177,6 +177,66 @@ def test_a_status_without_quality_keeps_it_and_claims_are_those_of_the_spec() ->
     ]
 
 
+GPU_LIMITS = {"limits": {"e.org/gpu": "1"}}
+MAPPING = {"containerName": "c", "resourceName": "e.org/gpu", "requestName": "r"}
+
+
+def test_what_is_said_of_claims_stays_unless_something_else_is_said() -> None:
+    server = FullServer()
+    server.pod("p", containers=[CONTAINER | {"resources": GPU_LIMITS}])
+    said = {"resourceClaimName": "x", "requestMappings": [MAPPING]}
+    server.change(PODS, "p/status", status={"extendedResourceClaimStatus": said})
+    kept = server.change(PODS, "p/status", status={"extendedResourceClaimStatus": None})["status"]
+    assert kept["extendedResourceClaimStatus"] == said
+    other = server.change(
+        PODS, "p/status", status={"extendedResourceClaimStatus": {"resourceClaimName": "y"}}
+    )
+    assert other["status"]["extendedResourceClaimStatus"] == said | {"resourceClaimName": "y"}
+
+
+@pytest.mark.parametrize(
+    ("change", "faults"),
+    [
+        (
+            {"requestMappings": []},
+            ["requestMappings: Required value: at least one request mapping is required"],
+        ),
+        (
+            {"requestMappings": [MAPPING | {"containerName": "d"}]},
+            [
+                'requestMappings[0].containerName: Invalid value: "d": must match the name of an entry in '
+                "spec.initContainers.name or spec.containers.name"
+            ],
+        ),
+        (
+            {"requestMappings": [MAPPING | {"resourceName": "cpu"}]},
+            [
+                'requestMappings[0].resourceName: Invalid value: "cpu": must match the extended resource '
+                "name of an entry in spec.initContainers.resources.requests or "
+                "spec.containers.resources.requests"
+            ],
+        ),
+        (
+            {"requestMappings": [MAPPING, MAPPING]},
+            [
+                'requestMappings[1].containerName: Duplicate value: "c"',
+                'requestMappings[1].resourceName: Duplicate value: "e.org/gpu"',
+                'requestMappings[1].requestName: Duplicate value: "r"',
+            ],
+        ),
+        ({"resourceClaimName": ""}, ["resourceClaimName: Required value"]),
+    ],
+)
+def test_what_is_said_of_a_claim_in_place_of_resources_is_checked(
+    change: dict[str, Any], faults: list[str]
+) -> None:
+    server = FullServer()
+    server.pod("p", containers=[CONTAINER | {"resources": GPU_LIMITS}])
+    said = {"resourceClaimName": "x", "requestMappings": [MAPPING]} | change
+    found = server.change_faults(PODS, "p/status", status={"extendedResourceClaimStatus": said})
+    assert found == [f"status.extendedResourceClaimStatus.{fault}" for fault in faults]
+
+
 def test_a_container_that_ended_for_good_stays_ended() -> None:
     server = FullServer()
     server.pod("p", restartPolicy="Never")
