@@ -63,7 +63,8 @@ BUILT_IN: dict[str, Factory] = {
     )
 }
 ON_REQUEST: dict[str, Factory] = {GpuPacking.name: GpuPacking}  # must be told which pods are usual
-_WEIGHTS = {"PodTopologySpread": 2.0, "InterPodAffinity": 2.0}  # a user asked for it: as in stock
+# a user asked for it: as in stock
+_WEIGHTS = {"PodTopologySpread": 2.0, "InterPodAffinity": 2.0, "DynamicResources": 2.0}
 DEFAULT_PLUGINS = tuple(PluginChoice(name, weight=_WEIGHTS.get(name, 1.0)) for name in BUILT_IN)
 
 

@@ -35,6 +35,7 @@ from muster.placement.device_selectors import SelectorError, selector_of
 
 KINDS_MAX, ANSWERS_MAX = 32, 100_000  # of claims, and answers, that are remembered
 MET, UNMET, UNKNOWN, _UNASKED = 1, 0, 2, -1
+_Met = tuple[tuple[str, ...], ...]
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 
 
@@ -42,7 +43,8 @@ class _Known:
     """What follows from devices and classes alone: kept from decision to decision while they stay.
 
     `facts`: by claim and device, a number; equal numbers are devices between which the claim cannot tell, 0
-    is of no use to it.  `answers`: by claims and what a node's devices are to them, whether there is a way.
+    is of no use to it.  `answers`: by claims and what a node's devices are to them, the requests that are met
+    of each claim, or None where there is no way.
     """
 
     def __init__(self, pools: Pools) -> None:
@@ -66,7 +68,7 @@ class _Known:
         self.eligible: dict[tuple[bytes, DeviceId], int] = {}
         self.facts: dict[bytes, dict[DeviceId, int]] = {}
         self.numbers: dict[object, int] = {}
-        self.answers: dict[tuple[tuple[bytes, ...], object], bool] = {}
+        self.answers: dict[tuple[tuple[bytes, ...], object], _Met | None] = {}
 
 
 class DeviceOffers:
@@ -170,20 +172,27 @@ class DeviceOffers:
             known = self._rows[likes] = np.full(len(self._nodes), _UNASKED, dtype=np.int8)
         for row in rows[known[rows] == _UNASKED].tolist():
             try:
-                known[row] = MET if self._can_meet(claims, likes, row) else UNMET
+                known[row] = UNMET if self._find_met(claims, likes, row) is None else MET
             except GaveUp:
                 known[row] = UNKNOWN
         return known[rows]
 
-    def _can_meet(self, claims: Sequence[ClaimKey], likes: tuple[bytes, ...], row: int) -> bool:
+    def met(self, claims: Sequence[ClaimKey], row: int) -> _Met | None:
+        """Of each claim the names of the requests and alternatives that the row would meet; None: no way.
+
+        Nobody else of this trial is there.  Raises   GaveUp, SelectorError.
+        """
+        return self._find_met(claims, tuple(self._claim_key(key) for key in claims), row)
+
+    def _find_met(self, claims: Sequence[ClaimKey], likes: tuple[bytes, ...], row: int) -> _Met | None:
         """Searched once for all rows that are to the claims what this one is."""
         key = (likes, self._signature(claims, likes, row))
-        answer = self._known.answers.get(key)
-        if answer is None:
+        if key not in self._known.answers:
             found = [self.claim_of(claim) for claim in claims]
-            answer = allocate(found, self.reach(row), Ledger(self.devices), self.eligible) is not None
-            self._known.answers[key] = answer
-        return answer
+            given = allocate(found, self.reach(row), Ledger(self.devices), self.eligible)
+            met = None if given is None else tuple(tuple(each.request for each in one) for one in given)
+            self._known.answers[key] = met
+        return self._known.answers[key]
 
     def _signature(self, claims: Sequence[ClaimKey], likes: tuple[bytes, ...], row: int) -> Hashable:
         """Equal for rows between whose devices these claims cannot tell."""

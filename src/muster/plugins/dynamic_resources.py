@@ -12,7 +12,7 @@ import numpy as np
 
 from muster.api.core import Node, Pod
 from muster.api.devices import Consumer, ResourceClaim
-from muster.base.arrays import Bool, Int32
+from muster.base.arrays import Bool, Float64, Int32
 from muster.cluster.device_readiness import find_unready
 from muster.cluster.devices import ClaimKey, Devices, device_claims_of, user_of
 from muster.cluster.extended_resources import may_be_backed, unwritten_key
@@ -23,6 +23,7 @@ from muster.framework.points import NodeReason, NodeVerdict
 from muster.framework.ports import MakeClaim, Prepare, WriteClaim
 from muster.framework.status import Status
 from muster.placement.device_allocation import GaveUp, Given
+from muster.placement.device_alternatives import have_alternatives, preference
 from muster.placement.device_needs import find_device_needs
 from muster.placement.device_offers import (
     MET,
@@ -109,6 +110,20 @@ class DynamicResources:
         if offers_of(snapshot).are_linked or theirs & {key for _, key in device_claims_of(pod)}:
             return None
         return np.array([row], dtype=np.int32)
+
+    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
+        """Better where requests with alternatives get earlier ones."""
+        scores = np.zeros(len(rows), dtype=np.float64)
+        if not pod.spec.resource_claims:
+            return scores
+        needs, offers = find_device_needs(pod, snapshot.devices, {}), offers_of(snapshot)
+        claims = [offers.claim_of(key) for key in needs.open_claims]
+        if have_alternatives(claims):
+            trial = _trial_of(snapshot)
+            for index, row in enumerate(rows.tolist()):
+                met = _met(trial, needs.open_claims, row, offers)
+                scores[index] = preference(claims, met) if met is not None else 0.0
+        return scores
 
     def prepare(
         self, placed: Sequence[tuple[Pod, int]], snapshot: Snapshot
@@ -223,6 +238,19 @@ def _meet(
             else:
                 answers[index] = _try(trial, claims, row, offers)
     return answers == MET, answers == UNKNOWN
+
+
+def _met(
+    trial: Trial, claims: Sequence[ClaimKey], row: int, offers: DeviceOffers
+) -> Sequence[Sequence[str]] | None:
+    """Of each claim the requests and alternatives that the row meets beside those of the trial."""
+    try:
+        if not offers.are_linked and not trial.rows.get(row) and not trial.given.keys() & set(claims):
+            return offers.met(claims, row)
+        found = add(trial, claims, row, offers)
+    except GaveUp:
+        return None
+    return None if found is None else [[each.request for each in found.given[key]] for key in claims]
 
 
 def _try(trial: Trial, claims: Sequence[ClaimKey], row: int, offers: DeviceOffers) -> int:

@@ -1,5 +1,6 @@
 """DynamicResources."""
 
+import numpy as np
 from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from tests.unit.cluster.device_objects import (
 )
 
 from muster.api.core import Pod, PodClaim, SchedulingGroup
-from muster.api.devices import DeviceObject
+from muster.api.devices import DeviceObject, Request, ResourceClaim
 from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Change, ClusterEvent, Hint, Rejected
 from muster.framework.groups import ObjectKey
@@ -191,7 +192,10 @@ def test_pods_wait_for_claims_that_are_not_there() -> None:
     assert status.message == 'pod p waits for resourceclaim "c", which does not exist'
     made = make_pod("p", resource_claims=[PodClaim("gpus", None, "t")])
     status = DynamicResources().check_claims([made], devices)
-    assert status.message == 'pod p waits for the claim that is to be made for "gpus"'
+    assert status.message == (
+        'pod p waits for its claim "gpus", which is to be made from resourceclaimtemplate "t": events of the '
+        "pod say why it is not"
+    )
     assert (
         DynamicResources()
         .check_claims([pod_with("c")], cluster_with(make_claim("c")).state.devices.freeze())
@@ -321,3 +325,33 @@ def test_node_by_node_either_its_own_resource_or_its_devices_are_counted(
         if both[row]:
             fork.place(wanted, row)
             room[row] -= count
+
+
+def scores(snapshot: Snapshot, pod: Pod) -> list[float]:
+    return DynamicResources().score(pod, snapshot, np.array([0, 1], dtype=np.int32)).tolist()
+
+
+def two_or_one(name: str) -> ResourceClaim:
+    """A claim for two devices, or else for one."""
+    alternatives = [make_request(name, count).exactly for name, count in (("two", 2), ("one", 1))]
+    named = [replace(each, name=name) for each, name in zip(alternatives, ("two", "one"), strict=True)]
+    return make_claim(name, Request("r", first_available=named))
+
+
+def test_nodes_that_give_earlier_alternatives_are_better() -> None:
+    snapshot = cluster_with(two_or_one("c"), make_claim("d")).snapshot()
+    assert scores(snapshot, pod_with("c")) == [100, 0]
+    assert scores(snapshot, pod_with("d")) == [0, 0]
+    assert scores(snapshot, make_pod("r")) == [0, 0]
+
+
+def test_what_members_have_got_counts_for_which_alternative_is_left() -> None:
+    fork = cluster_with(two_or_one("c"), make_claim("d"), devices=2).snapshot().fork()
+    fork.place(pod_with("d", name="q"), 0)
+    assert scores(fork, pod_with("c")) == [0, 0]
+
+
+def test_whoever_shares_a_claim_scores_what_it_has_got() -> None:
+    fork = cluster_with(two_or_one("c"), devices=3).snapshot().fork()
+    fork.place(pod_with("c", name="q"), 0)
+    assert scores(fork, pod_with("c"))[0] == 100
