@@ -193,6 +193,16 @@ EFFECTS: list[WireEffect] = [
 VERBS = {"POST": "create", "DELETE": "delete", "PATCH": "patch", "PUT": "update", "GET": "get"}
 
 
+# what the server asks about as well: a right for what is written, beside that for the path it is written to
+ASKED_TOO = {
+    ("resource.k8s.io", "resourceclaims/status", "patch"): (
+        "resource.k8s.io",
+        "resourceclaims/binding",
+        "patch",
+    )
+}
+
+
 def right_of(method: str, path: str) -> tuple[str, str, str]:
     """The right that a request needs."""
     match = re.fullmatch(
@@ -221,8 +231,10 @@ def rights_used() -> set[tuple[str, str, str]]:
         else:
             calls.append(request_of(effect, now_s=0.0))
     watched = [right_of("GET", kind.path)[:2] for kind in KINDS]
+    rights = {right_of(call.method, call.path) for call in calls}
     return (
-        {right_of(call.method, call.path) for call in calls}
+        rights
+        | {also for right, also in ASKED_TOO.items() if right in rights}
         | {(*resource, verb) for resource in watched for verb in ("list", "watch")}
         | {("", "pods", "get")}
         | {("coordination.k8s.io", "leases", verb) for verb in ("create", "get", "update")}

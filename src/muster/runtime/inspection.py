@@ -52,6 +52,7 @@ RIGHTS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     ("resource.k8s.io", "resourceclaims", ("patch",), "protect claims that have devices"),
     ("resource.k8s.io", "resourceclaims", ("create", "delete"), "have devices for extended resources"),
     ("resource.k8s.io", "resourceclaims/status", ("patch",), "give devices to claims"),
+    ("resource.k8s.io", "resourceclaims/binding", ("patch",), "say which devices a claim has, and for whom"),
     ("", "pods/binding", ("create",), "bind pods to nodes"),
     ("", "pods/status", ("patch",), "say on a pod why it waits"),
     ("", "pods", ("delete",), "make room for what is more important"),

@@ -228,11 +228,14 @@ class RoomAsTold:
 
 
 def requests_of(pod: Pod) -> Amounts:
-    """What a pod takes: the sum of its containers, and one of `pods`."""
+    """What a pod takes: the sum of its containers, and one of `pods`; not that for which it has a claim."""
     total = {"pods": 1000}
     for container in pod.spec.containers:
         for resource, text in ((container.resources and container.resources.requests) or {}).items():
             total[resource] = total.get(resource, 0) + amount(str(text))
     if GPU_MILLI in (pod.metadata.annotations or {}):
         total.pop(GPU, None)  # a part is no whole one; `devices.py` judges
+    claimed = pod.status.extended_resource_claim_status
+    for each in (claimed.request_mappings or ()) if claimed is not None else ():
+        total.pop(each.resource_name, None)
     return total

@@ -1,8 +1,9 @@
 """Decisions are judged by what the scheduler had been told when it made them."""
 
 import pytest
+from msgspec.structs import replace
 
-from muster.api.core import Pod, PodSpec, PodStatus
+from muster.api.core import ExtendedResourceClaimStatus, ExtendedResourceRequest, Pod, PodSpec, PodStatus
 from muster.api.meta import Condition, ObjectMeta
 from muster.framework.groups import Group, ObjectKey
 from muster.framework.ports import (
@@ -17,7 +18,7 @@ from muster.framework.ports import (
     PodSeen,
     TimeReached,
 )
-from muster.sim.told import GangWhole, RoomAsTold, Told
+from muster.sim.told import GangWhole, RoomAsTold, Told, requests_of
 from muster.testing.builders import make_node, make_pod
 
 GANG = ObjectKey("default", "g")
@@ -100,6 +101,15 @@ def test_a_node_may_not_be_given_more_than_it_has_been_told_to_have() -> None:
     assert list(checker.check(1.0)) == []
     told.observe(TimeReached(), (bind("b"),), 2.0)
     assert list(checker.check(2.0)) == ["node n1 was given more cpu than it has"]
+
+
+def test_what_a_claim_stands_for_a_node_need_not_have() -> None:
+    pod = make_pod("a", requests={"example.com/gpu": 1})
+    assert requests_of(pod)["example.com/gpu"] == 1000
+    mapping = ExtendedResourceRequest("c", "example.com/gpu", "r")
+    said = ExtendedResourceClaimStatus([mapping], "x")
+    claimed = replace(pod, status=replace(pod.status, extended_resource_claim_status=said))
+    assert "example.com/gpu" not in requests_of(claimed)
 
 
 def test_a_node_that_is_known_to_be_gone_has_no_room() -> None:
