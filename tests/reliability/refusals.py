@@ -64,7 +64,7 @@ RIGHTS = (
     _read("poddisruptionbudgets", "policy"),
     *(_read(name, "") for name in ("persistentvolumes", "persistentvolumeclaims")),
     *(_read(name, "storage.k8s.io") for name in ("storageclasses", "csinodes", "csidrivers")),
-    _read("csistoragecapacities", "storage.k8s.io"),
+    *(_read(name, "storage.k8s.io") for name in ("csistoragecapacities", "volumeattachments")),
     *(_read(name, "resource.k8s.io") for name in ("deviceclasses", "devicetaintrules", "resourceslices")),
     _read("resourceclaims", "resource.k8s.io"),
     Right("create", "pods/binding", "", "POST", r"/binding$", NOTHING),

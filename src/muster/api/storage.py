@@ -163,6 +163,29 @@ class CSIStorageCapacity(Struct, frozen=True, rename="camel"):
     node_topology: LabelSelector | None = None
 
 
+class AttachmentSource(Struct, frozen=True, rename="camel"):
+    persistent_volume_name: str | None = None
+
+
+class AttachmentSpec(Struct, frozen=True, rename="camel"):
+    attacher: str = ""
+    node_name: str = ""
+    source: AttachmentSource = AttachmentSource()
+
+
+class VolumeAttachment(Struct, frozen=True):
+    """A volume that is attached to a node, or being so, whether or not a pod there uses it."""
+
+    metadata: ObjectMeta
+    spec: AttachmentSpec = AttachmentSpec()
+
+
 StorageObject = (
-    PersistentVolumeClaim | PersistentVolume | StorageClass | CSINode | CSIDriver | CSIStorageCapacity
+    PersistentVolumeClaim
+    | PersistentVolume
+    | StorageClass
+    | CSINode
+    | CSIDriver
+    | CSIStorageCapacity
+    | VolumeAttachment
 )

@@ -33,6 +33,7 @@ from muster.apiserver.strategies.storage import (
     CSINodeStrategy,
     CSIStorageCapacityStrategy,
     StorageClassStrategy,
+    VolumeAttachmentStrategy,
 )
 from muster.apiserver.strategies.volumes import PersistentVolumeClaimStrategy, PersistentVolumeStrategy
 from muster.apiserver.strategies.workloads import WorkloadStrategy
@@ -335,6 +336,18 @@ _STORAGE = (
         namespaced=False,
         strategy=CSIDriverStrategy(),
         has_generation=True,
+        returns_deleted=True,
+    ),
+    Kind(
+        group=STORAGE,
+        versions=("v1",),
+        kind="VolumeAttachment",
+        resource="volumeattachments",
+        singular="volumeattachment",
+        namespaced=False,
+        strategy=VolumeAttachmentStrategy(),
+        subresources=(_STATUS,),
+        unconditional_update=False,
         returns_deleted=True,
     ),
     Kind(

@@ -27,6 +27,7 @@ from muster.controllers.ports import (
     PODS,
     STORAGE_CAPACITIES,
     STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
     VOLUME_CLAIMS,
     VOLUMES,
     Kind,
@@ -57,6 +58,7 @@ from muster.placement.exact import Limits, solve
 # in the order a scheduler is first shown them
 WATCHED = (
     *(NAMESPACES, NODES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS, STORAGE_CAPACITIES, VOLUMES, VOLUME_CLAIMS),
+    VOLUME_ATTACHMENTS,
     *(DEVICE_CLASSES, DEVICE_TAINT_RULES, DEVICE_SLICES, DEVICE_CLAIMS),
     *(DISRUPTION_BUDGETS, COMPOSITE_POD_GROUPS, POD_GROUPS, PODS),
 )

@@ -21,6 +21,7 @@ from muster.api.storage import (
     PersistentVolumeClaim,
     StorageClass,
     StorageObject,
+    VolumeAttachment,
 )
 
 ClaimKey = tuple[str, str]  # namespace, name
@@ -32,6 +33,7 @@ _TABLES: tuple[type, ...] = (
     CSINode,
     CSIDriver,
     CSIStorageCapacity,
+    VolumeAttachment,
 )
 
 
@@ -51,7 +53,8 @@ class Volumes(NamedTuple):
 
     `choices`: of claims whose volume this scheduler has chosen and the API does not show yet.
     `promised`: volume → claim, for volumes that an API object or a choice gives away.  `kept_for`: claim →
-    volume, where the volume says that it is this claim's and the claim does not say so yet.
+    volume, where the volume says that it is this claim's and the claim does not say so yet.  `attached`:
+    node → drivers and volumes that are attached to it by name.
     """
 
     claims: Mapping[ClaimKey, PersistentVolumeClaim]
@@ -63,6 +66,7 @@ class Volumes(NamedTuple):
     choices: Mapping[ClaimKey, Choice]
     promised: Mapping[str, ClaimKey]
     kept_for: Mapping[ClaimKey, str]
+    attached: Mapping[str, frozenset[tuple[str, str]]] = {}
 
     def volume_of(self, claim: PersistentVolumeClaim) -> str:
         """The volume that a claim has or has been promised; "" for none."""
@@ -143,7 +147,7 @@ class VolumeBook:
         """The picture now: the same object until something changes."""
         if self._frozen is None:
             tables = [dict(self._objects[kind]) for kind in _TABLES]
-            claims, volumes, classes, nodes, drivers, capacities = tables
+            claims, volumes, classes, nodes, drivers, capacities, _ = tables
             self._frozen = Volumes(
                 claims,  # type: ignore[arg-type]
                 {name: found for (_, name), found in volumes.items()},  # type: ignore[misc]
@@ -154,6 +158,7 @@ class VolumeBook:
                 dict(self._choices),
                 self._promises(),
                 self._kept(),
+                self._attached(),
             )
         return self._frozen
 
@@ -166,6 +171,15 @@ class VolumeBook:
                 promised[volume.metadata.name] = (reference.namespace, reference.name)
         promised |= {choice.volume_name: key for key, choice in self._choices.items() if choice.volume_name}
         return promised
+
+    def _attached(self) -> dict[str, frozenset[tuple[str, str]]]:
+        found: dict[str, set[tuple[str, str]]] = {}
+        for each in self._objects[VolumeAttachment].values():
+            assert isinstance(each, VolumeAttachment)
+            volume_name = each.spec.source.persistent_volume_name
+            if volume_name and each.spec.attacher:
+                found.setdefault(each.spec.node_name, set()).add((each.spec.attacher, volume_name))
+        return {node_name: frozenset(there) for node_name, there in found.items()}
 
     def _kept(self) -> dict[ClaimKey, str]:
         """A volume that names a claim, by its uid or for whichever has the name; the first by name."""

@@ -23,6 +23,7 @@ from muster.api.storage import (
     PersistentVolumeClaim,
     StorageClass,
     StorageObject,
+    VolumeAttachment,
 )
 from muster.api.times import parse_seconds
 from muster.cluster.budgets import Budget
@@ -58,6 +59,7 @@ STORAGE_KINDS: dict[str, type[StorageObject]] = {
     "csinodes": CSINode,
     "csidrivers": CSIDriver,
     "csistoragecapacities": CSIStorageCapacity,
+    "volumeattachments": VolumeAttachment,
 }
 DEVICE_KINDS: dict[str, type[DeviceObject]] = {
     "deviceclasses": DeviceClass,

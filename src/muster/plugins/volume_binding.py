@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from muster.api.core import Node, Pod
-from muster.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+from muster.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
 from muster.base.arrays import Bool, Int32
 from muster.cluster.snapshot import PodMove, Snapshot
 from muster.cluster.volumes import claims_of
@@ -251,7 +251,7 @@ def _concerns(rejected: Rejected, event: ClusterEvent) -> Hint:
     """A claim of the pods; a volume that is free or promised to one of them; whatever tells of classes."""
     keys = {key for pod in rejected.pods for key, _ in claims_of(pod)}
     found = event.storage
-    if not keys:
+    if not keys or isinstance(found, VolumeAttachment):
         return Hint.SKIP
     if isinstance(found, PersistentVolumeClaim):
         return Hint.QUEUE if (found.metadata.namespace, found.metadata.name) in keys else Hint.SKIP

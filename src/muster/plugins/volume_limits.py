@@ -121,11 +121,15 @@ def _fits(wanted: set[tuple[str, str]], snapshot: Snapshot, row: int, limits: di
 
 
 def _attached_on(snapshot: Snapshot, row: int) -> set[tuple[str, str]]:
-    """The volumes that the node has attached for its pods."""
-    there: set[tuple[str, str]] = set()
+    """The volumes that the node has attached: for its pods, or still from pods that are gone."""
+    volumes, there = snapshot.volumes, set[tuple[str, str]]()
+    for driver, name in volumes.attached.get(snapshot.node_names[row], ()):
+        volume = volumes.volumes.get(name)
+        if volume is not None and volume.spec.csi is not None:
+            there.add((driver, volume.spec.csi.volume_handle))
     for other in snapshot.pods_on(row):
         if other.spec.volumes:
-            there.update(_attached(other, snapshot.volumes))
+            there.update(_attached(other, volumes))
     return there
 
 

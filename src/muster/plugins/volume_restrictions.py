@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from muster.api.core import Pod
-from muster.api.storage import ONE_POD
+from muster.api.storage import ONE_POD, VolumeAttachment
 from muster.base.arrays import Int32
 from muster.cluster.snapshot import PodMove, Snapshot
 from muster.cluster.volumes import ClaimKey, Volumes, claims_of
@@ -56,7 +56,7 @@ class VolumeRestrictions:
     def hint_rules(self) -> tuple[HintRule, ...]:
         return (
             HintRule(Change.POD_FREED, _shares),
-            HintRule(Change.STORAGE_CHANGED),
+            HintRule(Change.STORAGE_CHANGED, _is_no_attachment),
             HintRule(Change.POD_UPDATED),
         )
 
@@ -94,6 +94,10 @@ def _count(counts: dict[ClaimKey, int], pod: Pod, sign: int) -> None:
         counts[key] = counts.get(key, 0) + sign
         if not counts[key]:
             del counts[key]
+
+
+def _is_no_attachment(rejected: Rejected, event: ClusterEvent) -> Hint:
+    return Hint.SKIP if isinstance(event.storage, VolumeAttachment) else Hint.QUEUE
 
 
 def _shares(rejected: Rejected, event: ClusterEvent) -> Hint:

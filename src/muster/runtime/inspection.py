@@ -43,6 +43,7 @@ RIGHTS: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     ("storage.k8s.io", "csinodes", ("list", "watch"), "see how many volumes a node attaches"),
     ("storage.k8s.io", "csidrivers", ("list", "watch"), "see which drivers count their room"),
     ("storage.k8s.io", "csistoragecapacities", ("list", "watch"), "see where volumes can still be made"),
+    ("storage.k8s.io", "volumeattachments", ("list", "watch"), "see which volumes a node still has attached"),
     ("", "persistentvolumes", ("patch",), "give a volume to a claim"),
     ("", "persistentvolumeclaims", ("patch",), "have a volume made where the pod will be"),
     ("resource.k8s.io", "deviceclasses", ("list", "watch"), "see which kinds of devices there are"),

@@ -21,7 +21,7 @@ from muster.api.core import Namespace, Node, Pod
 from muster.api.devices import DeviceObject, DeviceTaintRule
 from muster.api.policy import PodDisruptionBudget
 from muster.api.scheduling import CompositePodGroup, PodGroup
-from muster.api.storage import StorageObject
+from muster.api.storage import StorageObject, VolumeAttachment
 from muster.assembly.config import Config
 from muster.assembly.leadership import NAMESPACE
 from muster.assembly.profiles import build
@@ -133,13 +133,16 @@ BUDGETS = WatchedKind(
 def _storage_kind(resource: str, kind: type[StorageObject]) -> WatchedKind[Any]:
     """A kind of volumes, claims, or of what says how volumes come to be."""
     root = "/api/v1" if resource.startswith("persistent") else "/apis/storage.k8s.io/v1"
+    without = "pods whose volumes depend on them wait"
+    if kind is VolumeAttachment:
+        without = "volumes that nodes still have attached after their pods went do not count"
     return WatchedKind(
         resource,
         f"{root}/{resource}",
         kind,
         StorageSeen,
         lambda key, uid: StorageGone(kind, key, uid),
-        without="pods whose volumes depend on them wait",
+        without=without,
     )
 
 

@@ -3,8 +3,22 @@
 from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
 
 from muster.api.meta import ObjectMeta
-from muster.api.storage import CSIDriver, CSIDriverSpec, CSINode, CSINodeSpec, NodeDriver, NodeResources
+from muster.api.storage import (
+    AttachmentSource,
+    AttachmentSpec,
+    CSIDriver,
+    CSIDriverSpec,
+    CSINode,
+    CSINodeSpec,
+    NodeDriver,
+    NodeResources,
+    VolumeAttachment,
+)
+from muster.framework.events import Change, ClusterEvent, Hint, Rejected
+from muster.framework.groups import ObjectKey
+from muster.plugins.volume_binding import VolumeBinding
 from muster.plugins.volume_limits import EXCEEDED, NodeVolumeLimits
+from muster.plugins.volume_restrictions import VolumeRestrictions
 from muster.testing.builders import ClusterBuilder, make_cluster, make_pod
 from muster.testing.conformance import check_plugin
 
@@ -60,6 +74,42 @@ def test_what_is_attached_already_stays_beyond_a_limit_that_was_lowered() -> Non
     )
     assert feasible(cluster, "a") == [True, True]
     assert feasible(cluster, "c") == [False, True]
+
+
+def attach(cluster: ClusterBuilder, volume: str, node: str = "n1") -> ClusterBuilder:
+    source = AttachmentSource(volume)
+    spec = AttachmentSpec("disk.example.com", node, source)
+    meta = ObjectMeta(f"csi-{volume}-{node}", uid=f"uid-{volume}-{node}")
+    cluster.state.volumes.apply(VolumeAttachment(meta, spec))
+    return cluster
+
+
+def test_what_is_still_attached_counts_though_its_pod_is_gone() -> None:
+    cluster = attach(cluster_with(1), "v-a")
+    assert feasible(cluster, "b") == [False, True]
+    assert feasible(cluster, "a") == [True, True]
+    cluster.state.volumes.remove(VolumeAttachment, ("", "csi-v-a-n1"), "")
+    assert feasible(cluster, "b") == [True, True]
+
+
+def test_a_volume_of_a_pod_that_is_attached_counts_once() -> None:
+    cluster = attach(cluster_with(2).running("old", "n1", volumes=mounts("a")), "v-a")
+    assert feasible(attach(cluster, "v-a", node="n2"), "b") == [True, True]
+
+
+def test_an_attachment_matters_to_limits_alone() -> None:
+    (attached,) = attach(cluster_with(1), "v-a").state.volumes._objects[VolumeAttachment].values()
+    rejected = Rejected(ObjectKey("default", "g"), None, (make_pod(volumes=mounts("b")),))
+    event = ClusterEvent(Change.STORAGE_CHANGED, storage=attached)
+    hints = {
+        plugin.name: [
+            rule.helps is None or rule.helps(rejected, event) is Hint.QUEUE
+            for rule in plugin.hint_rules()
+            if rule.change is Change.STORAGE_CHANGED
+        ]
+        for plugin in (NodeVolumeLimits(), VolumeBinding(), VolumeRestrictions())
+    }
+    assert hints == {"NodeVolumeLimits": [True], "VolumeBinding": [False], "VolumeRestrictions": [False]}
 
 
 def test_a_raised_limit_counts_at_once() -> None:

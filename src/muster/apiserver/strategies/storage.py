@@ -1,4 +1,4 @@
-"""What nodes attach and provisioners make: StorageClass, CSINode, CSIDriver, CSIStorageCapacity."""
+"""What nodes attach and provisioners make: StorageClass, CSINode, CSIDriver, and what they come to."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,6 +9,7 @@ from muster.apiserver.strategies.fields import (
     IMMUTABLE,
     at_least_0,
     duplicate,
+    forbidden,
     invalid,
     invalid_each,
     items,
@@ -37,6 +38,7 @@ _TOKEN_WARNING = (
     "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to prevent "
     "possible logging of tokens in volume attributes"
 )
+_ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
 UNSET = "<unset>"
 
 
@@ -291,6 +293,49 @@ def _validate_token(path: str, request: Object, audiences: set[str]) -> list[Cau
     if lasts_s > 1 << 32:
         return [invalid(where, lasts_s, "may not specify a duration larger than 2^32 seconds")]
     return []
+
+
+class VolumeAttachmentStrategy(BaseStrategy):
+    """A volume that is to be attached to a node; the status is the attacher's."""
+
+    namespaced = False
+    has_status = True
+
+    def validate_object(self, obj: Object, cluster: Cluster) -> list[Cause]:
+        spec = mapping(obj, "spec")
+        source, node_name = mapping(spec, "source"), text(spec, "nodeName")
+        given = [key for key in ("inlineVolumeSpec", "persistentVolumeName") if source.get(key) is not None]
+        found = validate_driver_name("spec.attacher", text(spec, "attacher"))
+        if not given:
+            found.append(required("spec.source", _ONE_SOURCE))
+        elif len(given) > 1:
+            found.append(forbidden("spec.source", _ONE_SOURCE))
+        elif given == ["persistentVolumeName"]:
+            name = text(source, "persistentVolumeName")
+            path = "spec.source.persistentVolumeName"
+            if not name:
+                found.append(required(path, "must specify non empty persistentVolumeName"))
+            found += invalid_each(path, name, dns_subdomain(name))
+        return found + invalid_each("spec.nodeName", node_name, dns_subdomain(node_name))
+
+    def validate_change(self, obj: Object, old: Object, cluster: Cluster) -> list[Cause]:
+        same = mapping(obj, "spec") == mapping(old, "spec")
+        return [] if same else [invalid("spec", mapping(obj, "spec"), IMMUTABLE)]
+
+    def columns(self) -> tuple[Column, ...]:
+        words = tuple(column(name) for name in ("Name", "Attacher", "PV", "Node"))
+        return (*words, column("Attached", "boolean"), column("Age"))
+
+    def cells(self, obj: Object, cluster: Cluster) -> list[Any]:
+        spec = mapping(obj, "spec")
+        return [
+            obj["metadata"]["name"],
+            text(spec, "attacher"),
+            text(mapping(spec, "source"), "persistentVolumeName"),
+            text(spec, "nodeName"),
+            bool(mapping(obj, "status").get("attached")),
+            age(obj, cluster.now_s),
+        ]
 
 
 class CSIStorageCapacityStrategy(BaseStrategy):

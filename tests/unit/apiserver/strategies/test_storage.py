@@ -7,6 +7,8 @@ from tests.unit.apiserver.strategies.full_server import FullServer
 
 STORAGE = "/apis/storage.k8s.io/v1/"
 CLASSES, NODES, DRIVERS = STORAGE + "storageclasses", STORAGE + "csinodes", STORAGE + "csidrivers"
+ATTACHMENTS = STORAGE + "volumeattachments"
+ATTACHED: dict[str, Any] = {"attacher": "d.io", "nodeName": "n1", "source": {"persistentVolumeName": "v"}}
 CAPACITIES = STORAGE + "namespaces/default/csistoragecapacities"
 
 
@@ -71,3 +73,28 @@ def test_a_capacity_stays_of_its_class() -> None:
     assert server.change_faults(CAPACITIES, "c", storageClassName="slow") == [
         'storageClassName: Invalid value: "slow": field is immutable'
     ]
+
+
+def test_an_attachment_begins_without_a_status_and_stays_what_it_is() -> None:
+    server = FullServer()
+    made = server.create(ATTACHMENTS, "a", spec=ATTACHED, status={"attached": True})
+    assert not (made.get("status") or {}).get("attached")
+    server.change(ATTACHMENTS, "a/status", status={"attached": True})
+    assert server.table(ATTACHMENTS)[0][:5] == ["a", "d.io", "v", "n1", True]
+    (fault,) = server.change_faults(ATTACHMENTS, "a", spec={"nodeName": "n2"})
+    assert fault.startswith("spec: Invalid value")
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"attacher": ""}, "spec.attacher"),
+        ({"nodeName": "N"}, "spec.nodeName"),
+        ({"source": {}}, "spec.source"),
+        ({"source": {"persistentVolumeName": "A"}}, "spec.source.persistentVolumeName"),
+        ({"source": {"persistentVolumeName": "a", "inlineVolumeSpec": {}}}, "spec.source"),
+    ],
+)
+def test_a_bad_attachment_is_refused(change: dict[str, Any], fault: str) -> None:
+    (found,) = FullServer().create_faults(ATTACHMENTS, spec=ATTACHED | change)
+    assert found.split(":")[0] == fault
