@@ -21,6 +21,7 @@ from tests.conformance.forms import control_of, find_free_port
 from tests.conformance.https import HttpsTransport
 from tests.conformance.server import Api
 from tests.conformance.simulation import Pace, SimulatedCluster
+from tests.controlplane.account import as_deployed
 from tests.controlplane.start import PORT_OFFSETS, ControlPlane, StartError
 from tests.differential.objects import Made
 from tests.differential.play import Evicted, Pods
@@ -175,10 +176,13 @@ def stock_stage(directory: Path, *, manager: bool = False) -> Iterator[WatchedSt
 
 @contextmanager
 def muster_stage(directory: Path, *, manager: bool = False) -> Iterator[WatchedStage]:
-    """The same with `muster run` in its place.  Raises BuildError, StartError, ControlError."""
+    """The same with `muster run` in its place, which has the rights of `deploy/muster.yaml` and no more.
+
+    Raises   BuildError, StartError, ControlError.
+    """
     plane = ControlPlane(directory / "plane", find_free_port(PORT_OFFSETS), manager=manager)
     with plane:
-        control = control_of(directory / "muster", plane.kubeconfig, is_alone=True)
+        control = control_of(directory / "muster", as_deployed(plane.kubeconfig), is_alone=True)
         control.start()
         stage = WatchedStage(plane.kubeconfig, "muster", lambda: control.is_running)
         try:

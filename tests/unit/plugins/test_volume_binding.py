@@ -180,7 +180,10 @@ def test_a_member_whose_choice_was_taken_back_will_never_be_ready_there() -> Non
     node = cluster.state.node("n1")
     assert node is not None
     status = VolumeBinding().is_ready(make_pod(volumes=mounts("c")), node, cluster.snapshot())
-    assert (status.verdict, status.message) == (Verdict.UNSCHEDULABLE, 'claim "c" got no volume on node n1')
+    assert status.verdict is Verdict.UNSCHEDULABLE
+    assert status.message == (
+        'claim "c" got no volume on node n1: a/b (class wait) could not make it; events of the claim say why'
+    )
 
 
 def test_only_what_could_help_wakes_who_waits() -> None:
