@@ -223,4 +223,4 @@ def test_a_claim_is_made_step_by_step_until_a_refusal() -> None:
 def test_a_claim_that_is_gone_already_is_dropped() -> None:
     loopback, line = make_loopback(404)
     assert loopback.perform(DROP, 1.0) == PrepareDone(DROP)
-    assert [call.method for call in line.calls] == ["PATCH", "PATCH", "DELETE"]
+    assert [call.method for call in line.calls] == ["PATCH", "DELETE"]

@@ -70,7 +70,7 @@ def test_a_claim_from_a_template_must_be_the_pod_s_own() -> None:
 
 def test_a_claim_that_the_status_says_is_not_needed_is_not_waited_for() -> None:
     needs = find_device_needs(with_template(made=None), devices_of(), {})
-    assert needs == ("", (), ())
+    assert needs == ("", (), (), "")
 
 
 def test_a_claim_takes_no_more_users_than_the_api_does() -> None:
