@@ -373,6 +373,7 @@ async def _lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
                 most = LINE_BYTES_MAX >> 20
                 raise Unavailable(f"a line of more than {most} MiB in a watch", code=0, reason="TooLarge")
             continue
-        *whole, rest = (b"".join(begun) + piece).split(b"\n")
+        first, *others, rest = piece.split(b"\n")
+        whole = b"".join([*begun, first])
         begun, size = [rest], len(rest)
-        yield [line for line in whole if line]
+        yield [line for line in (whole, *others) if line]

@@ -9,7 +9,7 @@ remembers may never have happened.  Next: `runtime/loop.py`.
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -27,6 +27,7 @@ WATCH_S_MIN, WATCH_S_MAX = 300, 600  # as client-go: not all watches of a fleet 
 BACKOFF_S_FIRST, BACKOFF_S_MAX = 0.5, 15.0
 UNSERVED_S = 60.0  # so often a kind that one can do without is asked for again
 UNREADABLE = (msgspec.DecodeError, RecursionError)  # of whatever a server sends, nested however deep
+CHANGES = ("ADDED", "MODIFIED")
 FAILURES_BEFORE_RELIST = 4  # a place that cannot be resumed, for whatever reason, is given up
 
 log = logging.getLogger("muster.watch")
@@ -81,11 +82,11 @@ class Page(Struct, Generic[Item]):
     items: list[Item] | None = None
 
 
-class Frame(Struct):
+class Frame(Struct, Generic[Part]):
     """One line of a watch."""
 
     type: str
-    object: Raw
+    object: Part
 
 
 class Named(Struct):
@@ -100,7 +101,7 @@ class WatchError(Struct):
     code: int = 0
 
 
-class _Known(NamedTuple, Generic[Item]):
+class _Known(Struct, Generic[Item]):
     """The newest state seen of an object, and the last one told."""
 
     uid: str
@@ -150,9 +151,11 @@ class ListWatch(Generic[Item]):
         self._newest = 0  # the highest version the server has shown, kept when the place is not
         self._failures = 0
         page_of: Any = Page
+        frame_of: Any = Frame
         self._page_decoder = msgspec.json.Decoder(page_of[kind.type])
         self._item_decoder = msgspec.json.Decoder(kind.type)
-        self._frame_decoder = msgspec.json.Decoder(Frame)
+        self._news_decoder = msgspec.json.Decoder(frame_of[kind.type])
+        self._frame_decoder = msgspec.json.Decoder(frame_of[Raw])
 
     async def run(self) -> None:
         """Keep watching until cancelled or the server went back.  Failures are logged and tried again."""
@@ -206,7 +209,8 @@ class ListWatch(Generic[Item]):
             metadata, items = self._read_page(answer.body)
             self._check_age(metadata, items)
             for item in items:
-                await self._tell(item)
+                if not self._is_told(item):
+                    await self._tell(item)
                 present.add(_key_of(item.metadata))
             version = metadata.resource_version
             continue_ = metadata.continue_
@@ -237,6 +241,15 @@ class ListWatch(Generic[Item]):
                     await self._take(line)
 
     async def _take(self, line: bytes) -> None:
+        """Read a line; in one pass where it tells of an object as the API says: thousands a second."""
+        try:
+            news = self._news_decoder.decode(line)
+        except UNREADABLE:
+            news = None
+        if news is not None and news.type in CHANGES:
+            self.counts.events += 1
+            await self._take_item(news.object)
+            return
         try:
             frame = self._frame_decoder.decode(line)
         except UNREADABLE as error:
@@ -244,14 +257,18 @@ class ListWatch(Generic[Item]):
         if frame.type == "ERROR":
             self._raise_error(frame.object)
         self.counts.events += frame.type != "BOOKMARK"
-        if frame.type in ("ADDED", "MODIFIED") and (item := self._read_item(frame.object)) is not None:
-            await self._tell(item)
-            self._move_to(item.metadata.resource_version)
+        if frame.type in CHANGES and (item := self._read_item(frame.object)) is not None:
+            await self._take_item(item)
             return
         metadata = self._read(frame.object, Named).metadata
         if frame.type == "DELETED":
             self._tell_gone(_key_of(metadata))
         self._move_to(metadata.resource_version)
+
+    async def _take_item(self, item: Item) -> None:
+        if not self._is_told(item):
+            await self._tell(item)
+        self._move_to(item.metadata.resource_version)
 
     def _move_to(self, version: str) -> None:
         """The next watch goes on from here."""
@@ -288,19 +305,27 @@ class ListWatch(Generic[Item]):
         except UNREADABLE as error:
             raise Unavailable(f"the watch of {self.kind.name} sent no object: {error}", code=0) from error
 
+    def _is_told(self, item: Item) -> bool:
+        """Whether nobody need be told of it: this very version has been told, or one that says the same."""
+        metadata = item.metadata
+        known = self._known.get(_key_of(metadata))
+        if known is None or known.uid != metadata.uid:
+            return False
+        version = metadata.resource_version
+        if known.version != version and not self.kind.is_no_news(known.told, item):
+            return False
+        known.version = version
+        return True
+
     async def _tell(self, item: Item) -> None:
-        """Tell of an object, unless this very version has been told; first that one of its name is gone."""
+        """Tell of an object once there is room for it; first that another one of its name is gone."""
+        await self._has_room()
         metadata = item.metadata
         key = _key_of(metadata)
-        uid, version = metadata.uid, metadata.resource_version
         known = self._known.get(key)
-        if known is not None and known.uid != uid:
+        if known is not None and known.uid != metadata.uid:
             self._tell_gone(key)
-        elif known is not None and (known.version == version or self.kind.is_no_news(known.told, item)):
-            self._known[key] = known._replace(version=version)
-            return
-        self._known[key] = _Known(uid, version, item)
-        await self._has_room()
+        self._known[key] = _Known(metadata.uid, metadata.resource_version, item)
         self._post(self.kind.seen(item))
 
     def _tell_gone(self, key: ObjectKey) -> None:

@@ -86,6 +86,7 @@ class Bench:
         self.synced = 0
         self.went_back: list[str] = []
         self.tick_s = tick_s
+        self.is_full = False
         self.watch = ListWatch(
             kind,
             self.api,  # type: ignore[arg-type]
@@ -114,7 +115,8 @@ class Bench:
             self.events.append(f"-{event.name}")
 
     async def _has_room(self) -> None:
-        return
+        if self.is_full:
+            raise asyncio.CancelledError
 
     def _note_synced(self) -> None:
         self.synced += 1
@@ -294,6 +296,15 @@ async def test_an_unreadable_object_is_left_out_and_the_others_are_told() -> Non
     bench = Bench([page(9, node("a", 1), bad, node("b", 2))], [frames])
     assert await bench.run() == ["+a@1", "+b@2", "synced", "+c@10"]
     assert bench.watch.counts.unreadable == 2
+
+
+async def test_what_nobody_had_room_for_when_the_watch_was_stopped_is_told_when_it_begins_again() -> None:
+    bench = Bench([page(9), page(10, node("a", 10))], [[frame("ADDED", node("a", 10))]])
+    bench.is_full = True
+    await bench.run()
+    bench.is_full = False
+    bench.watch.forget_place()
+    assert await bench.run() == ["synced", "+a@10", "synced"]
 
 
 @pytest.mark.parametrize("code", [403, 404])
