@@ -144,18 +144,21 @@ def see_devices(books: Books, event: DevicesSeen | DevicesGone, now_s: float) ->
     return effects
 
 
-def fail_preparation(books: Books, event: PrepareFailed) -> None:
-    """The API refused a write: the choice does not hold.  What became of unknown ones the watch shows.
+def fail_preparation(books: Books, event: PrepareFailed) -> list[Effect]:
+    """The API refused a write: the choice does not hold.  One without an answer is asked for again.
 
     A claim that only gets more users, and has changed, is written again as soon as it is seen changed.
     """
     effect = event.effect
-    if isinstance(effect, DropClaim) or (event.code == 0 and not isinstance(effect, MakeClaim)):
-        return
-    _unchoose(books, effect)
+    if isinstance(effect, DropClaim):
+        return []
     member = books.members.find(effect.key)
     preparation = books.preparations.find(member.pod.metadata.uid) if member is not None else None
-    if preparation is not None and effect in preparation.writes:
+    is_ours = preparation is not None and effect in preparation.writes
+    if event.code == 0 and not isinstance(effect, MakeClaim):
+        return [effect] if is_ours and not _is_shown(books, effect) else []
+    _unchoose(books, effect)
+    if preparation is not None and is_ours:
         if event.code == CONFLICT and isinstance(effect, WriteClaim) and effect.allocation is None:
             preparation.stale.append(effect)
         else:
@@ -165,6 +168,7 @@ def fail_preparation(books: Books, event: PrepareFailed) -> None:
             text = f"{name} could not be written: {event.message or event.code}"
             preparation.status = Status.unschedulable(text)
     books.preparations.touch_all()
+    return []
 
 
 def lose_preparation(books: Books, uid: str) -> None:
@@ -317,6 +321,21 @@ def _refusal(cast: Cast, given_back: tuple[Pod, ...], lost: Preparation) -> Refu
 
 def _why(lost: Preparation) -> str:
     return f"pod {lost.key.name} on node {lost.node_name}: {lost.status.message}"
+
+
+def _is_shown(books: Books, write: PromiseVolume | SelectNode | WriteClaim) -> bool:
+    """Whether what a write is about has been seen changed since, by this very write or by somebody else."""
+    if isinstance(write, WriteClaim):
+        used = books.state.devices.find_claim(write.claim)
+        if used is not None and write.allocation is not None:
+            return used.status.allocation is not None
+        return used is None or used.metadata.resource_version != write.version
+    known = books.state.volumes.freeze()
+    if isinstance(write, PromiseVolume):
+        volume = known.volumes.get(write.volume_name)
+        return volume is None or volume.metadata.resource_version != write.version
+    claim = known.claims.get(write.claim)
+    return claim is None or claim.is_bound or claim.selected_node == write.node_name
 
 
 def _count_as_chosen(books: Books, write: Prepare) -> None:

@@ -354,8 +354,7 @@ class Scheduler:
         return []  # what counts is what the watch shows
 
     def _prepare_failed(self, event: PrepareFailed, now_s: float) -> list[Effect]:
-        fail_preparation(self._books, event)
-        return []
+        return fail_preparation(self._books, event)
 
     def _evict_done(self, event: EvictDone, now_s: float) -> list[Effect]:
         return finish_eviction(self._books, event)

@@ -330,3 +330,59 @@ def test_a_reservation_refused_for_another_reason_gives_the_room_back() -> None:
     (write,) = world.of(WriteClaim)
     world.tell(PrepareFailed(write, 422, "too many users")).run()
     assert "too many users" in (world.condition("g").message or "")  # type: ignore[union-attr]
+
+
+def test_a_write_without_an_answer_is_asked_for_again_until_its_outcome_is_seen() -> None:
+    world = make_world().run(5)
+    (write,), node_name = writes(world), selected(world)
+    world.forget_effects().tell(PrepareFailed(write, 0, "no answer in time"))
+    assert writes(world) == [write]
+    world.forget_effects().tell(StorageSeen(make_claim("c", node=node_name)))
+    world.tell(PrepareFailed(write, 0, "no answer in time"))
+    assert writes(world) == []
+    provision(world, node_name)
+    world.run()
+    assert world.bound == {"g-0", "g-1"}
+
+
+def test_a_promise_without_an_answer_is_asked_for_again_until_the_volume_is_seen_changed() -> None:
+    world = make_world(provisioner="").tell(StorageSeen(make_volume("v"))).run(5)
+    (write,) = writes(world)
+    world.forget_effects().tell(PrepareFailed(write, 0, "no answer in time"))
+    assert writes(world) == [write]
+    changed = make_volume("v", claim="c")
+    changed = replace(changed, metadata=replace(changed.metadata, resource_version="9"))
+    world.forget_effects().tell(StorageSeen(changed)).tell(PrepareFailed(write, 0, "no answer in time"))
+    assert writes(world) == []
+
+
+def test_users_without_an_answer_are_asked_for_again_until_the_claim_is_seen_changed() -> None:
+    world = claiming_world()
+    (write,) = world.of(WriteClaim)
+    world.forget_effects().tell(PrepareFailed(write, 0, "no answer in time"))
+    assert world.of(WriteClaim) == [write]
+    world.forget_effects().tell(DevicesSeen(device_claim("6", "old", "g-0", "g-1")))
+    world.tell(PrepareFailed(write, 0, "no answer in time")).run()
+    assert world.of(WriteClaim) == []
+    assert world.bound == {"g-0", "g-1"}
+
+
+def test_devices_without_an_answer_are_asked_for_again_until_the_claim_has_some() -> None:
+    world = World().node("n1", cpu=2)
+    for found in (make_class_of_devices(), make_slice("n1", make_device("gpu-0")), make_device_claim("c")):
+        world.tell(DevicesSeen(found))
+    world.group("g", 1).pod("g-0", group="g", resource_claims=[PodClaim("c", "c")]).run(5)
+    (write,) = world.of(WriteClaim)
+    assert write.allocation is not None
+    world.forget_effects().tell(PrepareFailed(write, 0, "no answer in time"))
+    assert world.of(WriteClaim) == [write]
+    world.forget_effects().tell(DevicesSeen(make_device_claim("c", allocation=write.allocation, version="9")))
+    world.tell(PrepareFailed(write, 0, "no answer in time"))
+    assert world.of(WriteClaim) == []
+
+
+def test_a_claim_without_an_answer_whose_pod_is_gone_is_not_asked_for_again() -> None:
+    world = claiming_world()
+    (write,) = world.of(WriteClaim)
+    world.delete("g-0", "g-1").forget_effects().tell(PrepareFailed(write, 0, "no answer in time"))
+    assert world.of(WriteClaim) == []
