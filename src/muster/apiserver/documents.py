@@ -22,6 +22,7 @@ from muster.apiserver.statuses import method_not_allowed, no_such_path
 _TEXT = "text/plain; charset=utf-8"
 _HEALTH = ("healthz", "livez", "readyz")
 _CHECKS = ("ping", "log", "etcd")
+EMBEDDED = "muster up"  # as the platform of /version: what tells this server from any other
 _VERSION = {
     "major": "1",
     "minor": "37",
@@ -35,7 +36,7 @@ _VERSION = {
     "buildDate": "1970-01-01T00:00:00Z",
     "goVersion": "",
     "compiler": "",
-    "platform": "",
+    "platform": EMBEDDED,
 }
 # kubectl asks for these two before it says that a kind is not known.  No definitions: none can be made.  An
 # OpenAPI v2 document (in protobuf: version, title, its version, no paths) that describes nothing: v3 does.

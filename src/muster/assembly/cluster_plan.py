@@ -15,6 +15,7 @@ from muster.assembly.config import Config
 from muster.assembly.embedded import EmbeddedCluster, build_controllers
 from muster.assembly.profiles import build
 from muster.base.errors import ConfigError
+from muster.framework.runner import Stopwatch, zero_stopwatch
 
 
 class ClusterPlan(Struct, frozen=True):
@@ -32,12 +33,14 @@ class ClusterPlan(Struct, frozen=True):
     gates: frozenset[str] = DEFAULT_GATES
 
 
-def build_cluster(plan: ClusterPlan, rng: np.random.Generator, now_s: float) -> EmbeddedCluster:
+def build_cluster(
+    plan: ClusterPlan, rng: np.random.Generator, now_s: float, *, stopwatch: Stopwatch = zero_stopwatch
+) -> EmbeddedCluster:
     """Build the cluster with its nodes in it.
 
     Raises   ConfigError with the server's words for a node that it refuses.
     """
-    schedulers = [] if plan.scheduler is None else [build(plan.scheduler)]
+    schedulers = [] if plan.scheduler is None else [build(plan.scheduler, stopwatch=stopwatch)]
     cluster = EmbeddedCluster(
         ApiServer(rng, gates=plan.gates, now_s=now_s),
         controllers=build_controllers(kubelets=plan.kubelets),

@@ -5,10 +5,12 @@ turns NotReady, is tainted, and its pods are evicted when their tolerations end.
 """
 
 import asyncio
+import json
 from typing import Annotated, Any
 
 import typer
 
+from muster.base.errors import ConfigError
 from muster.cli.options import Kubeconfig
 
 app = typer.Typer(help="Stop or start a simulated node of `muster up`.", no_args_is_help=True)
@@ -39,12 +41,29 @@ def kubelet_patch(*, stopped: bool) -> dict[str, Any]:
     return {"metadata": {"annotations": {KUBELET_ANNOTATION: STOPPED if stopped else None}}}
 
 
+def check_embedded(version: bytes, server: str) -> None:
+    """Make sure that what a server says of itself at /version is what `muster up` says.
+
+    Raises   ConfigError with the cure: a real kubelet does not heed the annotation.
+    """
+    from muster.apiserver.documents import EMBEDDED
+
+    try:
+        platform = json.loads(version).get("platform")
+    except (ValueError, AttributeError):
+        platform = None
+    if platform != EMBEDDED:
+        hint = "on a real cluster: kubectl drain NAME, kubectl uncordon NAME"
+        raise ConfigError(f"{server} is no muster up: only simulated kubelets can be stopped", hint=hint)
+
+
 async def _patch(name: str, patch: dict[str, Any], kubeconfig: str | None) -> None:
     from muster.runtime.client import ApiClient
     from muster.runtime.clock import Clock
     from muster.runtime.kubeconfig import find_access
 
     async with ApiClient(find_access(kubeconfig), now_s=Clock().now_s) as client:
+        check_embedded((await client.call("GET", "/version")).body, client.server)
         await client.call(
             "PATCH", f"/api/v1/nodes/{name}", patch, content_type="application/merge-patch+json"
         )

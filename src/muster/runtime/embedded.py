@@ -29,6 +29,7 @@ from muster.runtime.certificates import kubeconfig, make_identity, write_private
 from muster.runtime.clock import Clock
 from muster.runtime.logs import set_up_logging
 from muster.runtime.searcher import Searcher
+from muster.scheduling.scheduler import Scheduler
 
 YOUNG_OBJECTS_BEFORE_COLLECTION = 50_000  # a store of many small objects; saves a seventh of the work
 ANYWHERE = ("0.0.0.0", "::", "")
@@ -77,7 +78,18 @@ class Driver:
             return Response(500, status_of(refused))
         if request.method != "GET":
             self.wake()
+        elif request.path == "/metrics" and response.status == 404:
+            return self._metrics() or response
         return response
+
+    def _metrics(self) -> Response | None:
+        """What the scheduler counts; None where there is none.  The server has let the asker pass."""
+        from muster.runtime.metrics import CONTENT_TYPE, page_of  # costs a start more than it is asked for
+
+        for scheduler in self._cluster.schedulers:
+            if isinstance(scheduler, Scheduler):
+                return Response(200, raw=page_of(scheduler), content_type=CONTENT_TYPE)
+        return None
 
     def wake(self) -> None:
         """Have the cluster work as soon as the loop is free."""
@@ -133,7 +145,7 @@ async def serve(plan: Plan, say_ready: Callable[[Address], None], stop: asyncio.
     """
     clock = Clock()
     rng = np.random.default_rng()  # noqa: TID251  here chance comes in
-    cluster = build_cluster(plan.cluster, rng, clock.now_s())
+    cluster = build_cluster(plan.cluster, rng, clock.now_s(), stopwatch=clock.now_s)
     driver = Driver(cluster, clock.now_s)
     names = (socket.gethostname(), *(() if plan.host in ANYWHERE else (plan.host,)))
     identity = make_identity(names)

@@ -18,6 +18,10 @@ from prometheus_client.registry import Collector
 from muster.base.errors import ConfigError
 from muster.scheduling import metrics as core
 from muster.scheduling.metrics import Histogram, Labels, Metrics
+from muster.scheduling.report import PLACES, Report
+from muster.scheduling.scheduler import Scheduler
+
+CONTENT_TYPE = "text/plain; version=0.0.4"
 
 Key = tuple[str, Labels]
 Plain = CounterMetricFamily | GaugeMetricFamily
@@ -92,6 +96,29 @@ class MetricsPage(Collector):
         registry = CollectorRegistry(auto_describe=False)
         registry.register(self)
         return generate_latest(registry)
+
+
+def queue_counters(report: Report) -> Iterator[tuple[Key, int]]:
+    """How many entered each queue, by cause."""
+    for (place, event, kind), count in report.incoming.items():
+        yield (core.INCOMING, (("event", event), ("queue", place), ("type", kind))), count
+
+
+def queue_gauges(report: Report) -> Iterator[tuple[Key, float]]:
+    """How many are in each queue."""
+    for (place, kind), count in report.queued.items():
+        yield (core.QUEUED, (("queue", place), ("type", kind))), count
+    for place in PLACES:
+        yield (core.PENDING_PODS, (("queue", place),)), report.pending_pods.get(place, 0)
+
+
+def page_of(scheduler: Scheduler) -> bytes:
+    """The page of a scheduler in the server's own process: it has no client and no watches to count."""
+    report = scheduler.report()
+    page = MetricsPage(
+        scheduler.metrics, counters=lambda: queue_counters(report), gauges=lambda: queue_gauges(report)
+    )
+    return page.text()
 
 
 def _by_name(items: Iterable[tuple[Key, _Value]]) -> Iterator[tuple[str, list[tuple[Labels, _Value]]]]:
@@ -175,7 +202,7 @@ class HealthServer:
             self._runner = None
 
     async def _show_metrics(self, request: web.Request) -> web.Response:
-        return web.Response(body=self._page(), headers={"Content-Type": "text/plain; version=0.0.4"})
+        return web.Response(body=self._page(), headers={"Content-Type": CONTENT_TYPE})
 
     async def _show_health(self, request: web.Request) -> web.Response:
         return _answer(self._alive, is_verbose="verbose" in request.query)

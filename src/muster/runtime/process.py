@@ -62,11 +62,17 @@ from muster.runtime.executor import Executor
 from muster.runtime.kubeconfig import Access
 from muster.runtime.leader import LeaderElector
 from muster.runtime.loop import SchedulerLoop
-from muster.runtime.metrics import Address, HealthServer, Key, MetricsPage, RequestCounts
+from muster.runtime.metrics import (
+    Address,
+    HealthServer,
+    Key,
+    MetricsPage,
+    RequestCounts,
+    queue_counters,
+    queue_gauges,
+)
 from muster.runtime.searcher import Searcher
 from muster.runtime.watch import ListWatch, WatchedKind
-from muster.scheduling.metrics import INCOMING, PENDING_PODS, QUEUED
-from muster.scheduling.report import PLACES
 from muster.scheduling.scheduler import Scheduler
 
 FINISH_S = 8.0  # a request may take 5 s; kubelets give 30 s before they kill
@@ -436,8 +442,7 @@ class SchedulerProcess:
 
     def _counters(self) -> Iterable[tuple[Key, int]]:
         yield from self._requests.counters()
-        for (place, event, kind), count in self._scheduler.report().incoming.items():
-            yield (INCOMING, (("event", event), ("queue", place), ("type", kind))), count
+        yield from queue_counters(self._scheduler.report())
         done = self._executor.counts
         yield ("muster_bindings_total", (("result", "bound"),)), done.bound
         yield ("muster_bindings_total", (("result", "failed"),)), done.bind_failures
@@ -459,11 +464,7 @@ class SchedulerProcess:
             yield ("muster_watch_unreadable_objects_total", labels), watch.counts.unreadable
 
     def _gauges(self) -> Iterable[tuple[Key, float]]:
-        report = self._scheduler.report()
-        for (place, kind), count in report.queued.items():
-            yield (QUEUED, (("queue", place), ("type", kind))), count
-        for place in PLACES:
-            yield (PENDING_PODS, (("queue", place),)), report.pending_pods.get(place, 0)
+        yield from queue_gauges(self._scheduler.report())
         yield ("muster_inbox_events", ()), self._loop.backlog
         yield ("muster_effects_waiting", ()), self._executor.waiting
         yield ("muster_searches_waiting", ()), self._searcher.waiting

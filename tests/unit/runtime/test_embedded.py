@@ -5,12 +5,13 @@ import socket
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from muster.apiserver.exchange import Request, Response
-from muster.assembly.cluster_plan import ClusterPlan
+from muster.assembly.cluster_plan import ClusterPlan, build_cluster
 from muster.base.errors import ConfigError, InvariantViolated
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import Event, Search, SearchDone
@@ -131,6 +132,26 @@ async def test_a_fault_in_a_request_is_an_answer(caplog: pytest.LogCaptureFixtur
     assert response.status == 500
     assert response.object is not None
     assert (response.object["reason"], "a fault of ours" in caplog.text) == ("InternalError", True)
+
+
+def metrics_of(plan: ClusterPlan, **words: Any) -> Response:
+    driver = Driver(build_cluster(plan, np.random.default_rng(1), 5.0), lambda: 5.0)
+    return driver.handle(Request("GET", "/metrics", **words))
+
+
+async def test_the_schedulers_metrics_are_at_the_server() -> None:
+    response = metrics_of(ClusterPlan([]))
+    assert (response.status, response.content_type) == (200, "text/plain; version=0.0.4")
+    assert response.raw is not None
+    assert b'scheduler_pending_pods{queue="active"} 0.0' in response.raw
+
+
+async def test_a_cluster_without_a_scheduler_has_no_metrics() -> None:
+    assert metrics_of(ClusterPlan([], scheduler=None)).status == 404
+
+
+async def test_metrics_are_not_for_everybody() -> None:
+    assert metrics_of(ClusterPlan([]), user="somebody", groups=("system:authenticated",)).status == 403
 
 
 async def test_after_stop_there_are_no_turns() -> None:
