@@ -155,21 +155,25 @@ class ApiClient:
         query: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
     ) -> Answer:
-        """Send one request and give the answer.
+        """Send one request and give the answer; all of it, new credentials too, within one time-out.
 
         Raises   ApiError by kind: Conflict (409), Expired (410), Unavailable (429, 5xx, or `code` 0 when no
                  answer came; its `reason` is NOT_SENT if the server cannot have seen the request).
         """
         data = None if body is None else msgspec.json.encode(body)
         target = _target(path, query)
+        end_s = self._now_s() + (timeout_s or self._timeout_s)
         for is_last in (False, True):
             try:
                 way = await self._find_way()
+                left_s = end_s - self._now_s()
+                if left_s <= 0.0:
+                    raise NoConnection(TimeoutError())
                 reply = await self._pool.ask(
                     way.route,
                     way.request(method, target, data, content_type),
                     most=_most,
-                    timeout_s=timeout_s or self._timeout_s,
+                    timeout_s=left_s,
                     may_repeat=method in _REPEATABLE,
                 )
             except (NoConnection, NoAnswer, TooLong, TimeoutError) as error:

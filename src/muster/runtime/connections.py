@@ -262,11 +262,13 @@ class Connections:
         timeout_s: float,
         may_repeat: bool,
     ) -> Reply:
-        """Send a request and give its answer.
+        """Send a request and give its answer, both within the time: nothing is sent after it.
 
         `may_repeat`: it may be sent again where a connection that was kept turned out to be closed.
         Raises   NoConnection, NoAnswer, TooLong, TimeoutError.
         """
+        time_s = asyncio.get_running_loop().time
+        end_s = time_s() + timeout_s
         connection = self._take(route)
         if connection is not None:
             try:
@@ -274,8 +276,12 @@ class Connections:
             except NoAnswer as error:
                 if not (may_repeat and error.is_unheard):
                     raise
-        connection = await self._connect(route, timeout_s)
-        return await self._exchange(connection, route, request, most, timeout_s)
+        connection = await self._connect(route, end_s - time_s())
+        left_s = end_s - time_s()
+        if left_s <= 0.0:
+            connection.abort()
+            raise NoConnection(TimeoutError())
+        return await self._exchange(connection, route, request, most, left_s)
 
     @contextlib.asynccontextmanager
     async def stream(

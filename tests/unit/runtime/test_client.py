@@ -128,6 +128,33 @@ async def test_a_401_renews_the_credentials_once_and_tries_again() -> None:
     assert credentials.refreshed == 1
 
 
+class Slow(Renewing):
+    """Credentials that take a minute to be made anew."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    async def secret(self, now_s: float) -> Secret:
+        if self.refreshed:
+            self._clock.value_s += 60.0
+        return await super().secret(now_s)
+
+
+async def test_what_takes_too_long_to_be_sent_is_not_sent() -> None:
+    heard: list[str] = []
+
+    async def handler(request: web.BaseRequest) -> web.Response:
+        heard.append(request.headers["Authorization"])
+        return status(401, "Unauthorized", "Unauthorized")
+
+    clock = ManualClock()
+    async with client_of(handler, clock=clock, credentials=Slow(clock)) as client:
+        with pytest.raises(Unavailable) as caught:
+            await client.call("POST", "/x", {})
+    assert (heard, caught.value.reason) == (["Bearer old"], NOT_SENT)
+
+
 async def test_a_401_with_a_fixed_token_is_told_at_once() -> None:
     async def handler(request: web.BaseRequest) -> web.Response:
         return status(401, "Unauthorized", "Unauthorized")

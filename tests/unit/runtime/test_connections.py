@@ -222,6 +222,23 @@ async def test_an_answer_that_does_not_come_in_time_is_given_up() -> None:
             await pool.ask(ROUTE, REQUEST, most=lambda code: 10, timeout_s=0.0, may_repeat=False)
 
 
+async def test_who_is_reached_too_late_hears_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    late_s = 0.0
+    time_s = loop.time
+    monkeypatch.setattr(loop, "time", lambda: time_s() + late_s)
+    async with pool_and_far_end() as (_, far):
+
+        async def dial(make: Callable[[], asyncio.Protocol], route: Route) -> None:
+            nonlocal late_s
+            await far.dial(make, route)
+            late_s = 30.0
+
+        with pytest.raises(NoConnection):
+            await Connections(dial).ask(ROUTE, REQUEST, most=lambda code: 10, timeout_s=30.0, may_repeat=True)
+        assert await far.hear() == b""
+
+
 async def test_who_cannot_be_reached_has_heard_nothing() -> None:
     async with pool_and_far_end() as (pool, far):
         far.refuses = ConnectionRefusedError()
