@@ -9,14 +9,13 @@ from collections.abc import Mapping, Sequence
 
 from muster.api.core import Pod
 from muster.api.meta import Condition
-from muster.cluster.requests import pod_requests
 from muster.framework.events import Change, ClusterEvent, Rejected
 from muster.framework.groups import ObjectKey, PodKey
 from muster.framework.ports import BindDone, BindFailed, BindPod, Effect, ObjectReference, RecordEvent
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import INITIALLY_SCHEDULED, shorten
 from muster.scheduling.inflight import UNCONFIRMED_S_MAX, Binding
-from muster.scheduling.kept import give_up_room, keep_room
+from muster.scheduling.kept import explain_lost_room, give_up_room, has_room_still, keep_room
 from muster.scheduling.members import Member, Seen, Stage
 from muster.scheduling.metrics import BIND_FAILURES
 from muster.scheduling.preparation import begin, member_of, needs_preparation, tend_preparations
@@ -202,9 +201,8 @@ def tend_bindings(books: Books, now_s: float) -> list[Effect]:
         if books.state.node(binding.node_name) is None:
             text = f"node {binding.node_name} is gone, and nobody knows whether the binding to it was taken"
             effects += _undo(books, binding, text, now_s)
-        elif binding.is_stale and not _has_room(books, binding):
-            text = f"node {binding.node_name} has lost the room that it had when the pod was placed"
-            effects += _undo(books, binding, text, now_s)
+        elif binding.is_stale and not has_room_still(books, binding.key, binding.node_name):
+            effects += _undo(books, binding, explain_lost_room(binding.node_name), now_s)
         else:
             binding.is_stale = False
             pod = books.state.pod(binding.key)
@@ -215,15 +213,6 @@ def tend_bindings(books: Books, now_s: float) -> list[Effect]:
         text = f"binding to node {binding.node_name} was not confirmed within {UNCONFIRMED_S_MAX:.0f} s"
         effects += _undo(books, binding, text, now_s)
     return effects
-
-
-def _has_room(books: Books, binding: Binding) -> bool:
-    """Whether the node can still hold all that counts as placed on it, of what this pod asks for."""
-    table, pod = books.state.table, books.state.pod(binding.key)
-    row = table.row_of[binding.node_name]
-    asked = pod_requests(pod) if pod is not None else {}
-    over = table.requested[row] > table.allocatable[row]
-    return not any(over[index] and asked.get(name) for index, name in enumerate(table.axis.names))
 
 
 def lose_binding(books: Books, uid: str) -> None:

@@ -2,10 +2,13 @@
 
 A refused binding gives its room back, and whoever is decided on next could take what half a gang waits for.
 So while other members of the gang are bound, the room stays taken for everybody but the gang itself.  In come
-refusals and ends; out goes a snapshot in which the room is taken.  Next: `preemption.py`, which asks for it.
+refusals and ends; out goes a snapshot in which the room is taken.  And whether room that was decided on is
+still there: other schedulers keep nothing for anybody.  Next: `preemption.py`, which asks for it.
 """
 
+from muster.cluster.requests import pod_requests
 from muster.cluster.snapshot import Snapshot
+from muster.framework.groups import PodKey
 from muster.scheduling.books import Books
 from muster.scheduling.gangs import Kept
 from muster.scheduling.members import EntityKey, Member, Stage
@@ -51,3 +54,17 @@ def without_kept(books: Books, root: EntityKey, snapshot: Snapshot) -> Snapshot:
     for member, row in theirs:
         fork.place(member.pod, row)
     return fork
+
+
+def has_room_still(books: Books, key: PodKey, node_name: str) -> bool:
+    """Whether the node of an assumed pod holds all that is placed on it, of what this pod asks for."""
+    table, pod = books.state.table, books.state.pod(key)
+    row = table.row_of[node_name]
+    asked = pod_requests(pod) if pod is not None else {}
+    over = table.requested[row] > table.allocatable[row]
+    return not any(over[index] and asked.get(name) for index, name in enumerate(table.axis.names))
+
+
+def explain_lost_room(node_name: str) -> str:
+    """What its pod is told."""
+    return f"node {node_name} has lost the room that it had when the pod was placed"

@@ -38,6 +38,7 @@ from muster.scheduling.books import Books
 from muster.scheduling.claim_users import is_waiting
 from muster.scheduling.double_claims import tell_double
 from muster.scheduling.extended_claims import drop_made, drop_unwanted
+from muster.scheduling.kept import explain_lost_room, has_room_still
 from muster.scheduling.members import Cast, EntityKey, Member, Stage
 from muster.scheduling.preparations import UNPREPARED_S_MAX, Preparation
 from muster.scheduling.queue import Place
@@ -257,6 +258,8 @@ def _judge(books: Books, root: EntityKey) -> Preparation | None:
             return preparation
         if member is None or node is None:
             preparation.status = Status.unschedulable(f"node {preparation.node_name} is gone")
+        elif not has_room_still(books, preparation.key, preparation.node_name):
+            preparation.status = Status.unschedulable(explain_lost_room(preparation.node_name))
         elif preparation.is_nominated:
             try:
                 preparation.status = books.runner.is_ready(member.pod, node, snapshot)

@@ -183,6 +183,18 @@ def selected_of(world: World) -> str:
     return world.scheduler.state.volumes.freeze().choices[("default", "c")].node_name
 
 
+def test_room_that_a_rival_took_meanwhile_is_not_bound_to() -> None:
+    world = make_world().run(5)
+    node_name = selected(world)
+    world.pod("rival", node=node_name, scheduler="other")
+    provision(world, node_name)
+    world.run(60)
+    assert world.bound == {"rival"}
+    world.node("n3", cpu=1).run(60)
+    assert world.bound == {"rival", "g-0", "g-1"}
+    assert world.node_of("g-0") != node_name
+
+
 def test_gangs_without_volumes_are_bound_at_once_beside_it() -> None:
     world = make_world().node("n3", cpu=2).run(5)
     world.group("h", 2).members("h", 0, 1).run()
