@@ -296,7 +296,9 @@ class SchedulerProcess:
             self._executor.stop()
             return
         if not await self._executor.finish(FINISH_S):
+            # Some may land yet: the next leader has to wait for them, so the lease runs out by itself.
             log.warning("some requests were not answered in %.0f s and were dropped", FINISH_S)
+            return
         for elector in self._electors:
             if self._settings.elects_leader:
                 await elector.release()

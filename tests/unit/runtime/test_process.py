@@ -19,6 +19,7 @@ from muster.assembly.profiles import build
 from muster.base.errors import ConfigError
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import GroupGone, GroupSeen, NodeGone, PodGone, PodSeen
+from muster.runtime import process as process_module
 from muster.runtime.clock import Clock
 from muster.runtime.credentials import Nobody
 from muster.runtime.kubeconfig import Access
@@ -41,6 +42,7 @@ class FakeCluster:
         self.version = 100
         self.bound: dict[str, str] = {}
         self.changed = asyncio.Condition()
+        self.hangs: asyncio.Event | None = None  # bindings get no answer before it is set
         self.dialer = PairDialer(self.answer)
 
     def put(self, path: str, name: str, **parts: Any) -> None:
@@ -71,6 +73,11 @@ class FakeCluster:
             return web.json_response({"metadata": {"resourceVersion": str(self.version)}, "items": items})
         if path.startswith(LEASE):
             return await self._lease(request)
+        if path.endswith("/binding") and self.hangs is not None:
+            async with self.changed:
+                self.bound[path.split("/")[-2]] = ""
+                self.changed.notify_all()
+            await self.hangs.wait()
         if path.endswith("/binding"):
             return await self._bind(path.split("/")[-2], await request.json())
         return web.json_response({}, status=201)
@@ -209,6 +216,19 @@ async def test_a_restored_backup_ends_the_process_so_that_a_fresh_one_begins(
         queue.put_nowait(json.dumps(expired).encode() + b"\n")
     assert await task == 1
     assert "restored from a backup" in caplog.text
+
+
+async def test_the_lease_is_kept_where_a_binding_may_still_land(
+    cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process_module, "FINISH_S", 0.0)
+    cluster.hangs = asyncio.Event()
+    cluster.add_node("n1", "4")
+    names = cluster.add_gang(2)
+    async with cluster.running():
+        await cluster.wait_for(names)
+    cluster.hangs.set()
+    assert cluster.leases["muster"]["spec"]["holderIdentity"]
 
 
 async def test_without_election_no_lease_is_touched(cluster: FakeCluster) -> None:
