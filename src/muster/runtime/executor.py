@@ -45,7 +45,9 @@ from muster.framework.ports import (
     RecordEvent,
     WriteFailed,
 )
-from muster.runtime.client import NOT_SENT, ApiClient
+from muster.runtime import patience
+from muster.runtime.client import NOT_SENT, Answer, ApiClient
+from muster.runtime.patience import Patience, Turn
 
 CALLS_MAX = 64  # about what keeps an API server on a few cores busy; more only queues there
 EVENT_CALLS_MAX = 16
@@ -104,6 +106,8 @@ class Executor:
         self._events_waiting_max = events_waiting_max
         self._lanes: dict[Lane, deque[WireEffect]] = {}
         self._ready: deque[Lane] = deque()  # lanes with work and no call in flight
+        self._ready_slow: deque[Lane] = deque()  # those of them whose gang the server keeps waiting
+        self._patience = Patience(now_s)
         self._events: deque[tuple[float, RecordEvent]] = deque()  # with the time each was queued
         self._calls: set[asyncio.Task[None]] = set()
         self._event_calls = 0
@@ -131,7 +135,7 @@ class Executor:
             lane = self._lanes.get(lane_key)
             if lane is None:
                 self._lanes[lane_key] = deque([effect])
-                self._ready.append(lane_key)
+                self._line_up(lane_key)
             else:
                 lane.append(effect)
         self._start_calls()
@@ -156,6 +160,7 @@ class Executor:
         self.counts.events_dropped += len(self._events)
         self._lanes.clear()
         self._ready.clear()
+        self._ready_slow.clear()
         self._events.clear()
         for call in self._calls:
             call.cancel()
@@ -164,9 +169,15 @@ class Executor:
 
     def _start_calls(self) -> None:
         """Start calls while there is work: bindings and conditions first, events when those are done."""
-        while len(self._calls) - self._pausing < self._calls_max:
+        while self._ready_slow and self._patience.has_place:
+            self._start_next_of(self._ready_slow.popleft())
+        while len(self._calls) - self._pausing - self._patience.calls < self._calls_max:
             if self._ready:
-                self._start(self._perform_next_of(self._ready.popleft()))
+                lane_key = self._ready.popleft()
+                if self._is_slow(lane_key) and not self._patience.has_place:
+                    self._ready_slow.append(lane_key)
+                else:
+                    self._start_next_of(lane_key)
             elif self._is_time_for_events():
                 self._event_calls += 1
                 queued_s, effect = self._events.popleft()
@@ -174,11 +185,28 @@ class Executor:
             else:
                 break
 
+    def _line_up(self, lane_key: Lane) -> None:
+        (self._ready_slow if self._is_slow(lane_key) else self._ready).append(lane_key)
+
+    def _is_slow(self, lane_key: Lane) -> bool:
+        effect = self._lanes[lane_key][0]
+        return isinstance(effect, BindPod) and self._patience.is_slow(effect)
+
+    def _start_next_of(self, lane_key: Lane) -> None:
+        effect = self._lanes[lane_key].popleft()
+        turn = self._patience.begin(effect) if isinstance(effect, BindPod) else None
+        self._start(self._perform_in(lane_key, effect, turn))
+
+    def _lose_patience(self, turn: Turn) -> None:
+        self._patience.lose(turn)
+        self._start_calls()
+
     def _is_time_for_events(self) -> bool:
         """An API server that binds is not kept from it; a long wave of bindings does not silence events."""
         if not self._events or self._event_calls >= EVENT_CALLS_MAX:
             return False
-        return len(self._calls) == self._event_calls or self._now_s() - self._events[0][0] > EVENT_PATIENCE_S
+        busy = len(self._calls) - self._patience.calls
+        return busy == self._event_calls or self._now_s() - self._events[0][0] > EVENT_PATIENCE_S
 
     def _start(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
@@ -194,12 +222,11 @@ class Executor:
         if not self._calls:
             self._idle.set()
 
-    async def _perform_next_of(self, lane_key: Lane) -> None:
+    async def _perform_in(self, lane_key: Lane, effect: WireEffect, turn: Turn | None) -> None:
         lane = self._lanes[lane_key]
-        effect = lane.popleft()
         try:
             if isinstance(effect, BindPod):
-                await self._bind(effect)
+                await self._bind(effect, turn)
             elif isinstance(effect, EvictPod):
                 await self._evict(effect)
             elif isinstance(effect, Prepare):
@@ -207,17 +234,19 @@ class Executor:
             elif isinstance(effect, PatchPodStatus | PatchGroupStatus):
                 await self._patch(effect)
         finally:
+            if turn is not None:
+                self._patience.end(turn)
             if lane and lane_key in self._lanes:
-                self._ready.append(lane_key)
+                self._line_up(lane_key)
             else:
                 self._lanes.pop(lane_key, None)
 
     # ── one effect each ──────────────────────────────────────────────────────────────────────────
 
-    async def _bind(self, effect: BindPod) -> None:
+    async def _bind(self, effect: BindPod, turn: Turn | None) -> None:
         call = request_of(effect, now_s=self._now_s())
         try:
-            await self._send(call, repeat_unanswered=False)
+            await self._send(call, repeat_unanswered=False, turn=turn)
         except Conflict as error:
             # Said twice (an answer of 5xx may hide a success), or somebody else was faster.
             if await self._is_bound_as_asked(effect):
@@ -335,14 +364,12 @@ class Executor:
         finally:
             self._event_calls -= 1
 
-    async def _send(self, call: Call, *, repeat_unanswered: bool) -> bytes:
+    async def _send(self, call: Call, *, repeat_unanswered: bool, turn: Turn | None = None) -> bytes:
         """Send, and send again while the cause may pass: 429, 5xx, no connection; a lost answer if told."""
         for tried in itertools.count(1):
             try:
-                body = call.body if call.method != "GET" else None
                 self._check_fence(call)
-                answer = await self._client.call(call.method, call.path, body, content_type=call.content_type)
-                return answer.body
+                return (await self._ask(call, turn)).body
             except Unavailable as error:
                 is_lost = error.code == UNKNOWN and error.reason != NOT_SENT
                 if tried >= TRIES or (is_lost and not repeat_unanswered):
@@ -350,8 +377,18 @@ class Executor:
                 self.counts.retries += 1
                 ceiling = min(BACKOFF_S_MAX, BACKOFF_S_FIRST * 2.0 ** (tried - 1))
                 seconds = ceiling * (0.5 + 0.5 * float(self._rng.random()))
-                await self._wait(max(seconds, error.retry_after_s or 0.0))
+                await self._wait(max(seconds, error.retry_after_s or 0.0), turn)
         raise AssertionError("the loop above returns or raises")
+
+    async def _ask(self, call: Call, turn: Turn | None) -> Answer:
+        body = call.body if call.method != "GET" else None
+        if turn is None:
+            return await self._client.call(call.method, call.path, body, content_type=call.content_type)
+        timer = asyncio.get_running_loop().call_later(patience.SLOW_S, self._lose_patience, turn)
+        try:
+            return await self._client.call(call.method, call.path, body, content_type=call.content_type)
+        finally:
+            timer.cancel()
 
     async def _heed(self, error: ApiError) -> None:
         """Keep the object to ourselves for as long as the server wants to be left alone."""
@@ -363,14 +400,15 @@ class Executor:
             self.counts.fenced += 1
             raise Unavailable("the lease was not renewed in time", code=UNKNOWN, reason=NOT_SENT)
 
-    async def _wait(self, seconds: float) -> None:
-        """Wait without taking up the place of a call."""
-        self._pausing += 1
+    async def _wait(self, seconds: float, turn: Turn | None = None) -> None:
+        """Wait without taking up the place of a call; who is slow holds none."""
+        place = 0 if turn is not None and turn.is_slow else 1
+        self._pausing += place
         try:
             self._start_calls()
             await self._pause(seconds)
         finally:
-            self._pausing -= 1
+            self._pausing -= place
 
 
 def _object_in(body: bytes) -> dict[str, Any]:

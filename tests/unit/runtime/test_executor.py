@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.unit.runtime.in_process import ManualClock
 
 from muster.api.devices import Allocation
@@ -30,6 +31,7 @@ from muster.framework.ports import (
     RecordEvent,
     WriteFailed,
 )
+from muster.runtime import patience
 from muster.runtime.client import NOT_SENT, Answer
 from muster.runtime.executor import EVENT_CALLS_MAX, EVENT_PATIENCE_S, TRIES, Executor
 
@@ -46,6 +48,7 @@ class FakeApi:
         self.most_in_flight = 0
         self.gate = asyncio.Event()
         self.gate.set()
+        self.unanswered = "nothing"  # what such a path leads to
 
     async def call(self, method: str, path: str, body: Any = None, *, content_type: str = "") -> Answer:
         self.calls.append((method, path))
@@ -54,6 +57,8 @@ class FakeApi:
         try:
             await asyncio.sleep(0)
             await self.gate.wait()
+            if self.unanswered in path:
+                await asyncio.Event().wait()
         finally:
             self.in_flight -= 1
         replies = self.replies[path]
@@ -407,6 +412,78 @@ async def test_whoever_must_wait_keeps_nobody_else_waiting() -> None:
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 MAKE = MakeClaim(ObjectKey("default", "p"), ObjectKey("default", "unwritten"), "uid-p", (), (), Allocation())
 DROP = DropClaim(ObjectKey("default", "p"), ObjectKey("default", "old"), "uid-p", "uid-old")
+
+
+def bind_of(gang: str, number: int) -> BindPod:
+    return replace(bind(f"{gang}-{number}"), group=ObjectKey("default", gang))
+
+
+async def turns(count: int = 20) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def test_a_gang_whose_bindings_are_never_answered_holds_up_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(patience, "SLOW_S", 0.0)
+    monkeypatch.setattr(patience, "SLOW_CALLS_MAX", 2)
+    bench = Bench(calls_max=3)
+    bench.api.unanswered = "/bad-"
+    for number in range(10):
+        bench.executor.perform(bind_of("bad", number))
+    bench.executor.perform(bind_of("good", 0))
+    while not bench.events:
+        await asyncio.sleep(0)
+    assert bench.events == [BindDone(ObjectKey("default", "good-0"), "uid-good-0", "n1")]
+    await turns()
+    assert bench.api.in_flight <= 3 + 2, "those that went out before their gang was slow, and a few"
+    bench.executor.stop()
+    await turns()
+
+
+async def test_a_slow_gang_is_one_like_others_once_it_is_answered_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(patience, "SLOW_S", 0.0)
+    monkeypatch.setattr(patience, "SLOW_CALLS_MAX", 1)
+    bench = Bench(calls_max=3)
+    bench.api.gate.clear()
+    bench.executor.perform(bind_of("g", 0))
+    await turns()
+    monkeypatch.setattr(patience, "SLOW_S", 60.0)
+    bench.api.gate.set()
+    await bench.executor._idle.wait()
+    await bench.perform(bind_of("g", 1))
+    bench.api.gate.clear()
+    for number in range(2, 9):
+        bench.executor.perform(bind_of("g", number))
+    await turns()
+    assert bench.api.in_flight == 3
+    bench.api.gate.set()
+    await bench.executor._idle.wait()
+    assert len(bench.events) == 9
+
+
+async def test_who_was_slow_a_moment_ago_has_few_places_from_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(patience, "SLOW_S", 0.0)
+    monkeypatch.setattr(patience, "SLOW_CALLS_MAX", 1)
+    bench = Bench(calls_max=3)
+    bench.api.gate.clear()
+    bench.executor.perform(bind_of("g", 0))
+    await turns()
+    bench.api.gate.set()
+    await bench.executor._idle.wait()
+    bench.api.gate.clear()
+    for number in range(1, 9):
+        bench.executor.perform(bind_of("g", number))
+    await turns()
+    assert bench.api.in_flight == 1
+    bench.api.gate.set()
+    await bench.executor._idle.wait()
+    assert len(bench.events) == 9
 
 
 async def test_a_claim_is_made_under_the_name_that_the_server_gives_it() -> None:
