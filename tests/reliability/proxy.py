@@ -37,6 +37,7 @@ class Fault(Enum):
 
     NONE = "passes"
     DELAY = "reaches the server late"
+    HANG = "waits for so long, and then breaks off before the server saw it"
     LOSE_REQUEST = "breaks off before the server saw it"
     LOSE_ANSWER = "breaks off after the server did it"
     DUPLICATE = "reaches the server twice; the second answer is told"
@@ -188,6 +189,10 @@ class FaultProxy:
         if rule.fault is Fault.REFUSE:
             rule.hit()
             return _refusal(rule.status, rule.message, rule.retry_after_s)
+        if rule.fault is Fault.HANG:
+            rule.hit()
+            await self._pause(rule.delay_s)
+            return _break_off(request)
         if rule.fault is Fault.DELAY:
             await self._pause(rule.delay_s)
         if rule.fault in (Fault.LOSE_ANSWER, Fault.DUPLICATE):

@@ -117,6 +117,12 @@ async def test_a_binding_that_the_server_accepted_twice_is_named(place: Place) -
     assert place.proxy.bound_twice("other") == []
 
 
+async def test_a_request_that_hangs_never_reaches_the_server(place: Place) -> None:
+    place.proxy.rules = [Rule("POST", MATCH, Fault.HANG, delay_s=30.0)]
+    assert await place.post() == 0
+    assert (place.paused, place.server.seen) == ([30.0], [])
+
+
 async def test_a_late_request_waits_before_the_server_sees_it(place: Place) -> None:
     place.proxy.rules = [Rule("POST", MATCH, Fault.DELAY, delay_s=6.0)]
     assert await place.post() == 201
