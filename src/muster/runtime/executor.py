@@ -55,6 +55,7 @@ EVENTS_WAITING_MAX = 10_000
 EVENT_PATIENCE_S = 5.0  # so long an event lets bindings go first, even if they never pause
 TRIES = 5
 BACKOFF_S_FIRST, BACKOFF_S_MAX = 0.1, 2.0
+BINDING_PAUSE_S_MAX = 30.0  # one that is to wait longer is decided on anew by then: its room may be gone
 UNKNOWN = 0
 
 log = logging.getLogger("muster.executor")
@@ -372,7 +373,8 @@ class Executor:
                 return (await self._ask(call, turn)).body
             except Unavailable as error:
                 is_lost = error.code == UNKNOWN and error.reason != NOT_SENT
-                if tried >= TRIES or (is_lost and not repeat_unanswered):
+                is_long = turn is not None and (error.retry_after_s or 0.0) > BINDING_PAUSE_S_MAX
+                if tried >= TRIES or is_long or (is_lost and not repeat_unanswered):
                     raise
                 self.counts.retries += 1
                 ceiling = min(BACKOFF_S_MAX, BACKOFF_S_FIRST * 2.0 ** (tried - 1))

@@ -148,6 +148,15 @@ async def test_a_busy_server_is_asked_again_no_sooner_than_it_said() -> None:
     assert bench.clock.pauses == [3.0]
 
 
+async def test_a_binding_that_is_to_wait_for_long_goes_back_to_the_core_with_the_time() -> None:
+    bench = Bench()
+    bench.api.replies[BINDING] = [Unavailable("busy", code=429, retry_after_s=600.0), b"{}"]
+    await bench.perform(bind())
+    (failed,) = bench.events
+    assert isinstance(failed, BindFailed)
+    assert (failed.code, failed.retry_after_s, bench.clock.pauses) == (429, 600.0, [])
+
+
 async def test_pauses_grow_and_the_tries_end() -> None:
     bench = Bench()
     bench.api.replies[BINDING] = [Unavailable("down", code=503, reason="ServiceUnavailable")]
@@ -397,7 +406,7 @@ async def test_whoever_must_wait_keeps_nobody_else_waiting() -> None:
 
     bench.executor._pause = pause
     busy = Unavailable("busy", code=429, reason="TooManyRequests")
-    busy.retry_after_s = 60.0
+    busy.retry_after_s = 20.0
     bench.api.replies[BINDING] = [busy, b"{}"]
     bench.executor.perform(bind())
     bench.executor.perform(bind("q"))
