@@ -50,6 +50,7 @@ from muster.runtime.client import NOT_SENT, Answer, ApiClient
 from muster.runtime.patience import Patience, Turn
 
 CALLS_MAX = 64  # about what keeps an API server on a few cores busy; more only queues there
+LATE_FACTOR_MAX = 4  # so many times as many, where the server answers nobody
 EVENT_CALLS_MAX = 16
 EVENTS_WAITING_MAX = 10_000
 EVENT_PATIENCE_S = 5.0  # so long an event lets bindings go first, even if they never pause
@@ -172,7 +173,7 @@ class Executor:
         """Start calls while there is work: bindings and conditions first, events when those are done."""
         while self._ready_slow and self._patience.has_place:
             self._start_next_of(self._ready_slow.popleft())
-        while len(self._calls) - self._pausing - self._patience.calls < self._calls_max:
+        while self._has_place:
             if self._ready:
                 lane_key = self._ready.popleft()
                 if self._is_slow(lane_key) and not self._patience.has_place:
@@ -185,6 +186,15 @@ class Executor:
                 self._start(self._write_event(effect, queued_s))
             else:
                 break
+
+    @property
+    def _has_place(self) -> bool:
+        """Whether another call may go out; who has waited for too long holds no place, up to a bound."""
+        on_the_wire = len(self._calls) - self._pausing
+        return (
+            on_the_wire - self._patience.calls < self._calls_max
+            and on_the_wire < self._calls_max * LATE_FACTOR_MAX
+        )
 
     def _line_up(self, lane_key: Lane) -> None:
         (self._ready_slow if self._is_slow(lane_key) else self._ready).append(lane_key)

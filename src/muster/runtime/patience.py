@@ -1,8 +1,8 @@
-"""Whose bindings the server keeps waiting: they get few places, so that they hold up nobody else.
+"""Whose bindings the server keeps waiting: they get places of their own, and so hold up nobody else.
 
 A webhook that hangs holds each binding of its gang for as long as a request may take, and a gang of a hundred
 would fill all places there are.  So a binding without an answer after a second gives its place up, and its
-gang counts as slow: its other bindings share a few places with those of all slow gangs, until one of them is
+gang counts as slow: its other bindings share places of their own with all slow gangs, until one of them is
 answered in time.  Only the counting; the places are `runtime/executor.py`'s.
 """
 
@@ -12,7 +12,7 @@ from muster.framework.groups import ObjectKey
 from muster.framework.ports import BindPod
 
 SLOW_S = 1.0
-SLOW_CALLS_MAX = 16
+SLOW_CALLS_MAX = 64  # where all are slow, as many are on the wire as where none is
 REMEMBERED_S = 60.0  # longer than a gang waits before it asks for the same binding again
 
 

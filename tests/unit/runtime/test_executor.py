@@ -33,7 +33,7 @@ from muster.framework.ports import (
 )
 from muster.runtime import patience
 from muster.runtime.client import NOT_SENT, Answer
-from muster.runtime.executor import EVENT_CALLS_MAX, EVENT_PATIENCE_S, TRIES, Executor
+from muster.runtime.executor import EVENT_CALLS_MAX, EVENT_PATIENCE_S, LATE_FACTOR_MAX, TRIES, Executor
 
 Reply = bytes | Exception
 
@@ -444,7 +444,19 @@ async def test_a_gang_whose_bindings_are_never_answered_holds_up_nobody(
     bench.executor.perform(bind_of("good", 0))
     await turns(200)
     assert bench.events == [BindDone(ObjectKey("default", "good-0"), "uid-good-0", "n1")]
-    assert bench.api.in_flight <= 3 + 2, "those that went out before their gang was slow, and a few"
+    assert bench.api.in_flight <= 3 + 2, "those that went out before their gang was slow, and some"
+    bench.executor.stop()
+    await turns()
+
+
+async def test_a_server_that_answers_nobody_is_not_asked_ever_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "SLOW_S", 0.0)
+    bench = Bench(calls_max=2)
+    bench.api.unanswered = "/binding"
+    for number in range(50):
+        bench.executor.perform(bind_of(f"g{number}", 0))
+    await turns(200)
+    assert bench.api.in_flight == 2 * LATE_FACTOR_MAX
     bench.executor.stop()
     await turns()
 
@@ -472,7 +484,7 @@ async def test_a_slow_gang_is_one_like_others_once_it_is_answered_in_time(
     assert len(bench.events) == 9
 
 
-async def test_who_was_slow_a_moment_ago_has_few_places_from_the_start(
+async def test_who_was_slow_a_moment_ago_has_no_usual_places_from_the_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(patience, "SLOW_S", 0.0)

@@ -42,7 +42,7 @@ def test_one_that_is_answered_in_time_speaks_for_its_gang() -> None:
     assert patience.calls == 0
 
 
-def test_slow_gangs_share_a_few_places() -> None:
+def test_slow_gangs_share_some_places() -> None:
     patience = Patience(ManualClock().now_s)
     patience.lose(patience.begin(bind("a", "g")))
     while patience.has_place:
