@@ -50,7 +50,7 @@ from muster.runtime.client import NOT_SENT, Answer, ApiClient
 from muster.runtime.patience import Patience, Turn
 
 CALLS_MAX = 64  # about what keeps an API server on a few cores busy; more only queues there
-LATE_FACTOR_MAX = 4  # so many times as many, where the server answers nobody
+LATE_FACTOR_MAX = 2  # so many times as many, where the server answers nobody
 EVENT_CALLS_MAX = 16
 EVENTS_WAITING_MAX = 10_000
 EVENT_PATIENCE_S = 5.0  # so long an event lets bindings go first, even if they never pause
