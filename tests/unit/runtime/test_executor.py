@@ -1,25 +1,18 @@
 """One call in flight per object, retries by cause, bindings before events, and outcomes as events."""
 
 import asyncio
-from collections import defaultdict
-from typing import Any
 
-import numpy as np
 import pytest
-from msgspec.structs import replace
-from tests.unit.runtime.in_process import ManualClock
+from tests.unit.runtime.executor_bench import Bench, bind
 
 from muster.api.devices import Allocation
 from muster.api.meta import Condition
-from muster.assembly.requests import WireEffect
 from muster.base.errors import ApiError, Conflict, Unavailable
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import (
     BindDone,
     BindFailed,
-    BindPod,
     DropClaim,
-    Event,
     EvictDone,
     EvictFailed,
     EvictPod,
@@ -31,67 +24,8 @@ from muster.framework.ports import (
     RecordEvent,
     WriteFailed,
 )
-from muster.runtime import patience
-from muster.runtime.client import NOT_SENT, Answer
-from muster.runtime.executor import EVENT_CALLS_MAX, EVENT_PATIENCE_S, LATE_FACTOR_MAX, TRIES, Executor
-
-Reply = bytes | Exception
-
-
-class FakeApi:
-    """Answers each path from a list of replies (the last one for ever), and can be held up."""
-
-    def __init__(self) -> None:
-        self.replies: dict[str, list[Reply]] = defaultdict(lambda: [b"{}"])
-        self.calls: list[tuple[str, str]] = []
-        self.in_flight = 0
-        self.most_in_flight = 0
-        self.gate = asyncio.Event()
-        self.gate.set()
-        self.unanswered = "nothing"  # what such a path leads to
-
-    async def call(self, method: str, path: str, body: Any = None, *, content_type: str = "") -> Answer:
-        self.calls.append((method, path))
-        self.in_flight += 1
-        self.most_in_flight = max(self.most_in_flight, self.in_flight)
-        try:
-            await asyncio.sleep(0)
-            await self.gate.wait()
-            if self.unanswered in path:
-                await asyncio.Event().wait()
-        finally:
-            self.in_flight -= 1
-        replies = self.replies[path]
-        reply = replies.pop(0) if len(replies) > 1 else replies[0]
-        if isinstance(reply, Exception):
-            raise reply
-        return Answer(200, reply)
-
-
-class Bench:
-    """An executor with a fake API, a clock that jumps, and the events that came back."""
-
-    def __init__(self, **settings: int) -> None:
-        self.api = FakeApi()
-        self.clock = ManualClock()
-        self.events: list[Event] = []
-        self.executor = Executor(
-            self.api,  # type: ignore[arg-type]
-            post=self.events.append,
-            now_s=self.clock.now_s,
-            rng=np.random.default_rng(1),
-            pause=self.clock.pause,
-            **settings,
-        )
-
-    async def perform(self, *effects: WireEffect) -> None:
-        for effect in effects:
-            self.executor.perform(effect)
-        await self.executor._idle.wait()
-
-
-def bind(name: str = "p", node: str = "n1") -> BindPod:
-    return BindPod(ObjectKey("default", name), f"uid-{name}", node, "muster")
+from muster.runtime.client import NOT_SENT
+from muster.runtime.executor import EVENT_CALLS_MAX, EVENT_PATIENCE_S, TRIES
 
 
 def patch(name: str = "p") -> PatchPodStatus:
@@ -421,88 +355,6 @@ async def test_whoever_must_wait_keeps_nobody_else_waiting() -> None:
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 MAKE = MakeClaim(ObjectKey("default", "p"), ObjectKey("default", "unwritten"), "uid-p", (), (), Allocation())
 DROP = DropClaim(ObjectKey("default", "p"), ObjectKey("default", "old"), "uid-p", "uid-old")
-
-
-def bind_of(gang: str, number: int) -> BindPod:
-    return replace(bind(f"{gang}-{number}"), group=ObjectKey("default", gang))
-
-
-async def turns(count: int = 20) -> None:
-    for _ in range(count):
-        await asyncio.sleep(0)
-
-
-async def test_a_gang_whose_bindings_are_never_answered_holds_up_nobody(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(patience, "SLOW_S", 0.0)
-    monkeypatch.setattr(patience, "SLOW_CALLS_MAX", 2)
-    bench = Bench(calls_max=3)
-    bench.api.unanswered = "/bad-"
-    for number in range(10):
-        bench.executor.perform(bind_of("bad", number))
-    bench.executor.perform(bind_of("good", 0))
-    await turns(200)
-    assert bench.events == [BindDone(ObjectKey("default", "good-0"), "uid-good-0", "n1")]
-    assert bench.api.in_flight <= 3 + 2, "those that went out before their gang was slow, and some"
-    bench.executor.stop()
-    await turns()
-
-
-async def test_a_server_that_answers_nobody_is_not_asked_ever_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "SLOW_S", 0.0)
-    bench = Bench(calls_max=2)
-    bench.api.unanswered = "/binding"
-    for number in range(50):
-        bench.executor.perform(bind_of(f"g{number}", 0))
-    await turns(200)
-    assert bench.api.in_flight == 2 * LATE_FACTOR_MAX
-    bench.executor.stop()
-    await turns()
-
-
-async def test_a_slow_gang_is_one_like_others_once_it_is_answered_in_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(patience, "SLOW_S", 0.0)
-    monkeypatch.setattr(patience, "SLOW_CALLS_MAX", 1)
-    bench = Bench(calls_max=3)
-    bench.api.gate.clear()
-    bench.executor.perform(bind_of("g", 0))
-    await turns()
-    monkeypatch.setattr(patience, "SLOW_S", 60.0)
-    bench.api.gate.set()
-    await bench.executor._idle.wait()
-    await bench.perform(bind_of("g", 1))
-    bench.api.gate.clear()
-    for number in range(2, 9):
-        bench.executor.perform(bind_of("g", number))
-    await turns()
-    assert bench.api.in_flight == 3
-    bench.api.gate.set()
-    await bench.executor._idle.wait()
-    assert len(bench.events) == 9
-
-
-async def test_who_was_slow_a_moment_ago_has_no_usual_places_from_the_start(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(patience, "SLOW_S", 0.0)
-    monkeypatch.setattr(patience, "SLOW_CALLS_MAX", 1)
-    bench = Bench(calls_max=3)
-    bench.api.gate.clear()
-    bench.executor.perform(bind_of("g", 0))
-    await turns()
-    bench.api.gate.set()
-    await bench.executor._idle.wait()
-    bench.api.gate.clear()
-    for number in range(1, 9):
-        bench.executor.perform(bind_of("g", number))
-    await turns()
-    assert bench.api.in_flight == 1
-    bench.api.gate.set()
-    await bench.executor._idle.wait()
-    assert len(bench.events) == 9
 
 
 async def test_a_claim_is_made_under_the_name_that_the_server_gives_it() -> None:

@@ -1,9 +1,15 @@
-"""Who is slow, since when, and how many of their bindings are on the wire."""
+"""Who is slow, since when, how many of their bindings are on the wire, and what the executor makes of it."""
 
+import asyncio
+
+import pytest
+from tests.unit.runtime.executor_bench import Bench
 from tests.unit.runtime.in_process import ManualClock
 
 from muster.framework.groups import ObjectKey
-from muster.framework.ports import BindPod
+from muster.framework.ports import BindDone, BindPod
+from muster.runtime import patience as module
+from muster.runtime.executor import LATE_FACTOR_MAX
 from muster.runtime.patience import REMEMBERED_S, SLOW_CALLS_MAX, Patience
 
 
@@ -58,3 +64,84 @@ def test_who_was_slow_is_forgotten_after_a_while() -> None:
     assert not patience.is_slow(bind("b", "g"))
     patience.lose(patience.begin(bind("a", "h")))
     assert len(patience._slow_until_s) == 1
+
+
+# ── in the executor ──────────────────────────────────────────────────────────────────────────────
+
+
+async def turns(count: int = 20) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def test_a_gang_whose_bindings_are_never_answered_holds_up_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "SLOW_S", 0.0)
+    monkeypatch.setattr(module, "SLOW_CALLS_MAX", 2)
+    bench = Bench(calls_max=3)
+    bench.api.unanswered = "/bad-"
+    for number in range(10):
+        bench.executor.perform(bind(f"bad-{number}", "bad"))
+    bench.executor.perform(bind("good-0", "good"))
+    await turns(200)
+    assert bench.events == [BindDone(ObjectKey("default", "good-0"), "uid-good-0", "n1")]
+    assert bench.api.in_flight <= 3 + 2, "those that went out before their gang was slow, and some"
+    bench.executor.stop()
+    await turns()
+
+
+async def test_a_server_that_answers_nobody_is_not_asked_ever_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SLOW_S", 0.0)
+    bench = Bench(calls_max=2)
+    bench.api.unanswered = "/binding"
+    for number in range(50):
+        bench.executor.perform(bind(f"g-{number}", f"g{number}"))
+    await turns(200)
+    assert bench.api.in_flight == 2 * LATE_FACTOR_MAX
+    bench.executor.stop()
+    await turns()
+
+
+async def test_a_slow_gang_is_one_like_others_once_it_is_answered_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "SLOW_S", 0.0)
+    monkeypatch.setattr(module, "SLOW_CALLS_MAX", 1)
+    bench = Bench(calls_max=3)
+    bench.api.gate.clear()
+    bench.executor.perform(bind("g-0", "g"))
+    await turns()
+    monkeypatch.setattr(module, "SLOW_S", 60.0)
+    bench.api.gate.set()
+    await bench.executor._idle.wait()
+    await bench.perform(bind("g-1", "g"))
+    bench.api.gate.clear()
+    for number in range(2, 9):
+        bench.executor.perform(bind(f"g-{number}", "g"))
+    await turns()
+    assert bench.api.in_flight == 3
+    bench.api.gate.set()
+    await bench.executor._idle.wait()
+    assert len(bench.events) == 9
+
+
+async def test_who_was_slow_a_moment_ago_has_no_usual_places_from_the_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "SLOW_S", 0.0)
+    monkeypatch.setattr(module, "SLOW_CALLS_MAX", 1)
+    bench = Bench(calls_max=3)
+    bench.api.gate.clear()
+    bench.executor.perform(bind("g-0", "g"))
+    await turns()
+    bench.api.gate.set()
+    await bench.executor._idle.wait()
+    bench.api.gate.clear()
+    for number in range(1, 9):
+        bench.executor.perform(bind(f"g-{number}", "g"))
+    await turns()
+    assert bench.api.in_flight == 1
+    bench.api.gate.set()
+    await bench.executor._idle.wait()
+    assert len(bench.events) == 9
