@@ -128,11 +128,12 @@ def _at_most_a_tenth_more(value: float) -> bool:
 
 def _in_process(figures: _Figures) -> list[Goal]:
     storm = figures.names("storm")
-    alone = dict(figures.values("storm", storm, "possible_wait_alone_ms"))
     waits = tuple(
-        (name, value / alone[name])
-        for name, value in figures.values("storm", storm, "possible_wait_ms")
-        if name in alone
+        (f"{name}, {how}", value / alone)
+        for name in storm
+        for how, figure in (("one after the other", "possible"), ("all there at the start", "backlog"))
+        if (value := figures.of("storm", name, "muster", f"{figure}_wait_ms")) is not None
+        and (alone := figures.of("storm", name, "muster", f"{figure}_wait_alone_ms"))
     )
     small, large = (f"{nodes} nodes, 90 % full" for nodes in ("5,000", "50,000"))
     times = dict(figures.values("scale", (small, large), "algorithm_ms"))

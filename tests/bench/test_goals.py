@@ -43,6 +43,13 @@ def test_a_row_that_was_wrong_answers_no_goal() -> None:
     assert verdict("at least 90 %", row("null", pods_per_s=100.0), wrong) == "open"
 
 
+def test_possible_gangs_in_a_storm_are_judged_both_ways_they_come() -> None:
+    waits = {"possible_wait_ms": 1.1, "possible_wait_alone_ms": 1.0, "backlog_wait_alone_ms": 300.0}
+    assert verdict("possible gangs wait", row("muster", "storm", "storm", **waits)) == "met"
+    waits["backlog_wait_ms"] = 900.0
+    assert verdict("possible gangs wait", row("muster", "storm", "storm", **waits)) == "missed"
+
+
 def test_quality_is_the_difference_to_our_own_fgd() -> None:
     names = {"name": "openb default", "part": "placement quality"}
     rows = [row("fgd", unallocated=4.6, **names), row("muster", unallocated=4.4, **names)]  # type: ignore[arg-type]
