@@ -1,16 +1,20 @@
 """A binding that lands and was not decided here: what a leader before this one had on the wire.
 
-It is counted.  Where it leaves a node with more than it has, a gang there that has not started is released
-whole: the less important one, of equals the one that landed.  Where all have started the kubelet turns
-somebody away, and that gang's own rule for lost members applies.  In comes a pod just seen; out go evictions,
-or nothing.
+It is counted.  Where it leaves a node with more than it has, members that are in preparation for it give way;
+if that is not enough, a gang there that has not started is released whole: the less important one, of equals
+the one that landed.  Where all have started the kubelet turns somebody away, and that gang's own rule for lost
+members applies.  In comes a pod just seen; out go evictions, or nothing.
 """
 
+from collections.abc import Sequence
+
+from muster.cluster.requests import pod_requests
 from muster.framework.ports import Effect
 from muster.scheduling.books import Books
 from muster.scheduling.gangs import RELEASE
 from muster.scheduling.members import Cast, EntityKey, Seen, Stage
 from muster.scheduling.metrics import DOUBLE_DECISIONS
+from muster.scheduling.preparations import Preparation
 from muster.scheduling.standing import has_started, is_ours
 from muster.scheduling.transaction import end_gang
 
@@ -21,7 +25,12 @@ def see_landed(books: Books, seen: Seen, now_s: float) -> list[Effect]:
     """Count it, and release a gang if the node has no room for both.  To be told of ours only."""
     books.metrics.count(DOUBLE_DECISIONS)
     node_name = seen.member.node_name
-    if not _is_over(books, node_name):
+    if not _is_over(books, node_name, ()):
+        return []
+    prepared = books.preparations.on(node_name)
+    for preparation in prepared:
+        books.preparations.touch(preparation.root)  # it sees that its room is gone, and goes elsewhere
+    if not _is_over(books, node_name, prepared):
         return []
     landed = seen.member.entity
     entities = {
@@ -59,7 +68,14 @@ def _order(entity: EntityKey, cast: Cast, landed: EntityKey) -> tuple[int, bool]
     return (cast.group.priority if cast.group is not None else 0, entity != landed)
 
 
-def _is_over(books: Books, node_name: str) -> bool:
+def _is_over(books: Books, node_name: str, without: Sequence[Preparation]) -> bool:
+    """Whether a node has been given more than it has, those left out that are not bound yet."""
     table = books.state.table
     row = table.row_of.get(node_name)
-    return row is not None and bool((table.requested[row] > table.allocatable[row]).any())
+    if row is None:
+        return False
+    taken = table.requested[row].copy()
+    for preparation in without:
+        pod = books.state.pod(preparation.key)
+        taken -= table.axis.row(pod_requests(pod)) if pod is not None else 0
+    return bool((taken > table.allocatable[row]).any())

@@ -1,9 +1,9 @@
 """Between the decision and the bindings: volumes and claims of members, written and waited for.
 
 Nobody of a gang is bound before so many members are ready that its minimum can be; meanwhile all of them keep
-their room.  Should one get no volume where it was placed, all that are not bound give their room back and the
-gang is decided anew.  In come placements of a cycle and what is seen of their volumes; out go writes, and the
-members whose bindings may be asked for.  Next: `binding.py`.
+their room.  Should one get no volume where it was placed, or the gang be given up meanwhile, all that are not
+bound give their room back and the gang is decided anew.  In come placements of a cycle and what is seen of
+their volumes; out go writes, and the members whose bindings may be asked for.  Next: `binding.py`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -43,6 +43,7 @@ from muster.scheduling.members import Cast, EntityKey, Member, Stage
 from muster.scheduling.preparations import UNPREPARED_S_MAX, Preparation
 from muster.scheduling.queue import Place
 from muster.scheduling.sleepers import Refusal
+from muster.scheduling.transaction import find_hold
 from muster.scheduling.unready_devices import free_unready, stamped
 
 UNPREPARED = "Unprepared"
@@ -200,6 +201,9 @@ def tend_preparations(books: Books, now_s: float) -> Tended:
     while books.preparations.touched:
         root = next(iter(books.preparations.touched))
         del books.preparations.touched[root]
+        if find_hold(books, books.members.cast(root), now_s) is not None:
+            tended.effects.extend(_give_back(books, root, None, now_s))
+            continue
         tended.effects.extend(_reserve_again(books, root))
         lost = _judge(books, root)
         if lost is not None:
@@ -286,8 +290,11 @@ def _bindable(books: Books, root: EntityKey) -> list[Preparation]:
     return found
 
 
-def _give_back(books: Books, root: EntityKey, lost: Preparation, now_s: float) -> list[Effect]:
-    """All members of the tree that are not bound yet are free again; the one that was lost says why."""
+def _give_back(books: Books, root: EntityKey, lost: Preparation | None, now_s: float) -> list[Effect]:
+    """All members of the tree that are not bound yet are free again; the one that was lost says why.
+
+    None was where the tree is held, as while a gang of it is released: then the hold says why.
+    """
     effects: list[Effect] = []
     given_back: list[Pod] = []
     for preparation in books.preparations.of(root):
@@ -305,7 +312,7 @@ def _give_back(books: Books, root: EntityKey, lost: Preparation, now_s: float) -
         books.tell(freed, now_s)
     books.touch(root)
     cast = books.members.cast(root)
-    if given_back:
+    if given_back and lost is not None:
         books.queue.refuse(root, _refusal(cast, tuple(given_back), lost), now_s)
     return effects
 

@@ -88,6 +88,10 @@ class Preparations:
         """The members of a tree in preparation, in the order in which they were placed."""
         return tuple(self._of_root.get(root, {}).values())
 
+    def on(self, node_name: str) -> tuple[Preparation, ...]:
+        """The members in preparation for this node."""
+        return tuple(each for each in self._by_uid.values() if each.node_name == node_name)
+
     def end(self, uid: str) -> Preparation | None:
         """It is over, one way or the other; None when it was over before."""
         preparation = self._by_uid.pop(uid, None)

@@ -63,6 +63,7 @@ def _review(
         return []
     effects = [effect for leaf in cast.leaves() for effect in say_scheduled(books, leaf, now_s)]
     effects += tend_gangs(books, entity, cast, now_s)
+    books.preparations.touch(entity)  # who is in preparation gives up if the gang is held now
     if not cast.count(Stage.WAITING):
         books.queue.drop(entity, now_s)
     elif entity.kind != "pod" and cast.group is None:

@@ -276,11 +276,12 @@ class Scheduler:
         books.members.see_group(group)
         if not group.is_composite:
             if books.conditions.see_group(group, now_s):
-                books.speech.hear_arrived(books.members.root_of(entity))
+                books.speech.end_rest(entity)
             books.state.devices.see_group(group.key, group.uid, group.claims)
         if known is None or known.uid != group.uid:
             books.queue.forget(entity, now_s)
             books.gangs.lose(entity)
+            books.speech.end_rest(entity)
             books.touch(entity, Change.GROUP_ADDED)
             return []
         if _without_status(known) != _without_status(group):
@@ -320,6 +321,7 @@ class Scheduler:
         books.members.lose_group(entity)
         books.forget(entity, now_s)
         books.gangs.lose(entity)
+        books.speech.end_rest(entity)
         books.touch(root, Change.GROUP_CHANGED if root != entity else None)
         books.touch(entity)
         return True
@@ -369,7 +371,7 @@ class Scheduler:
             books.nominations.unwrite(event.effect)
         if isinstance(event.effect, PatchGroupStatus) and event.code != 404:
             entity = group_entity(event.effect.key)
-            books.speech.retry(books.members.root_of(entity), now_s)
+            books.speech.retry(books.members.root_of(entity), entity, now_s)
             if any(condition.type == WHOLE for condition in event.effect.set_conditions):
                 books.gangs.unwritten.add(entity)
         return []

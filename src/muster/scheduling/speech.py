@@ -6,6 +6,7 @@ over time, for bindings need the API server more.  Next: `waiting.py`, which say
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from muster.base.heap import KeyedHeap
 from muster.scheduling.members import EntityKey
@@ -18,36 +19,53 @@ WRITES_PER_S = 50.0
 BURST_S = 2.0  # a hundred writes may go at once
 
 
+class _Rest(NamedTuple):
+    failures: int  # in a row
+    until_s: float
+
+
 class Speech:
-    """One timer per entity, armed while there may be something to say."""
+    """One timer per entity, armed while there may be something to say, and one per group that it cannot be.
+
+    In a tree they differ: what is refused on one group is no reason to be silent on another.
+    """
 
     def __init__(self) -> None:
         self._due: KeyedHeap[EntityKey] = KeyedHeap()
-        self._failures: dict[EntityKey, int] = {}
+        self._rests: dict[EntityKey, _Rest] = {}  # by the group that could not be written on
         self._free_s = 0.0  # from then on there may be more writes
 
     def arm(self, entity: EntityKey, now_s: float) -> None:
         """Ask in five seconds, unless that has been arranged already."""
-        if entity not in self._due:
-            self._due.put(entity, (now_s + QUIET_S,))
+        self._ask_by(entity, now_s + QUIET_S)
 
-    def retry(self, entity: EntityKey, now_s: float) -> None:
-        """A write failed: ask again later, longer every time.
+    def retry(self, entity: EntityKey, group: EntityKey, now_s: float) -> None:
+        """A write on a group of the entity's tree failed: it rests for a while, longer every time.
 
-        Those that fail before the entity is asked again are one failure: they were on the way together.
+        Those that fail before its rest is over are one failure: they were on the way together.
         """
-        if entity not in self._due:
-            failures = self._failures[entity] = self._failures.get(entity, 0) + 1
-            self._due.put(entity, (now_s + min(QUIET_S * 2.0 ** min(failures - 1, 30), RETRY_S_MAX),))
+        rest = self._rests.get(group)
+        if rest is None or rest.until_s <= now_s:
+            failures = 1 if rest is None else rest.failures + 1
+            wait_s = min(QUIET_S * 2.0 ** min(failures - 1, 30), RETRY_S_MAX)
+            rest = self._rests[group] = _Rest(failures, now_s + wait_s)
+        self._ask_by(entity, rest.until_s)
 
-    def hear_arrived(self, entity: EntityKey) -> None:
-        """A write has landed: the next that fails is the first again."""
-        self._failures.pop(entity, None)
+    def rests(self, entity: EntityKey, group: EntityKey, now_s: float) -> bool:
+        """Whether nothing is to be written on a group now; the entity is asked again when it may be."""
+        rest = self._rests.get(group)
+        if rest is None or rest.until_s <= now_s:
+            return False
+        self._ask_by(entity, rest.until_s)
+        return True
+
+    def end_rest(self, group: EntityKey) -> None:
+        """A write on the group has landed, or it is gone: the next that fails is the first again."""
+        self._rests.pop(group, None)
 
     def forget(self, entity: EntityKey) -> None:
-        """The entity is gone."""
+        """The entity is gone, or no root any more."""
         self._due.remove(entity)
-        self._failures.pop(entity, None)
 
     def next_due_s(self) -> float | None:
         """When the next one must be asked."""
@@ -59,6 +77,11 @@ class Speech:
         while (first := self._due.peek()) is not None and first[1][0] <= now_s and self._free_s <= now_s:
             self._due.remove(first[0])
             yield first[0]
+
+    def _ask_by(self, entity: EntityKey, at_s: float) -> None:
+        known = self._due.find_rank(entity)
+        if known is None or at_s < known[0]:
+            self._due.put(entity, (at_s,))
 
     def spend(self, writes: int, now_s: float) -> None:
         """So many writes were asked for."""

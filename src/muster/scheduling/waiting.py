@@ -86,11 +86,11 @@ def speak(books: Books, entity: EntityKey, now_s: float) -> list[Effect]:
         books.speech.arm(entity, now_s)
         return []
     for leaf in cast.leaves():
-        if leaf.group is not None:
+        own = group_entity(leaf.group.key) if leaf.group is not None else None
+        if leaf.group is not None and own is not None and not books.speech.rests(entity, own, now_s):
             scheduled = say_scheduled(books, leaf, now_s)
             effects += scheduled
             effects += _say_on_group(books, leaf.group, wait, now_s)
-            own = group_entity(leaf.group.key)
             if own in books.gangs.unwritten and not scheduled:
                 effects += say_counts(books, own, now_s)
     if wait is not None and wait.reason == VOLUMES:

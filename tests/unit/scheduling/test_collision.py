@@ -1,8 +1,11 @@
 """Bindings that land and were not decided here: another leader's, late."""
 
 from msgspec.structs import replace
+from tests.unit.cluster.volume_objects import make_claim, make_class, mounts
 from tests.unit.scheduling.gang_world import owned, released
 from tests.unit.scheduling.world import World
+
+from muster.framework.ports import BindPod, SelectNode, StorageSeen
 
 LANDED = ("muster_double_decisions_total", ())
 
@@ -62,3 +65,28 @@ def test_our_own_bindings_are_none_of_these() -> None:
 def test_what_is_bound_when_everything_is_listed_is_none_either() -> None:
     world = owned(World().node("n1", cpu=4).group("g", 2), "g", 0, 1).run(10).restart().run(10)
     assert LANDED not in world.scheduler.metrics.counters
+
+
+def test_a_gang_that_gives_way_is_held_before_anybody_of_it_is_decided_on_again() -> None:
+    world = World().node("n1", cpu=2).group("g", 2).group("late", 2, priority=5)
+    world.mute = world.deny_evictions = True
+    owned(world, "g", 0, 1, 2).run(1)
+    owned(world, "late", 0)
+    world.change("late-0", lambda pod: replace(pod, spec=replace(pod.spec, priority=5)))
+    land(world, "late-0").node("n2", cpu=4).run(1)
+    assert set(released(world)) == {"g-0", "g-1"}
+    assert {bind.key.name for bind in world.of(BindPod)} == {"g-0", "g-1"}
+
+
+def in_preparation() -> World:
+    """Gang g waits on n1, which it fills, for its volumes; of late one waits for room."""
+    world = World().node("n1", cpu=2).group("g", 2)
+    world.tell(StorageSeen(make_class(provisioner="example.com/slow"))).tell(StorageSeen(make_claim("c")))
+    world.pod("g-0", group="g", volumes=mounts("c")).members("g", 1).run(1)
+    return owned(world.group("late", 1), "late", 0).run(1)
+
+
+def test_members_in_preparation_give_way_to_a_binding_that_lands() -> None:
+    world = land(in_preparation().node("n2", cpu=2), "late-0").forget_effects().run(30)
+    assert released(world) == []
+    assert [write.node_name for write in world.of(SelectNode)] == ["", "n1"]  # given back, decided anew

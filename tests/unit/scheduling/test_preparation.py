@@ -6,11 +6,13 @@ from tests.unit.cluster.device_objects import given, make_device, make_slice
 from tests.unit.cluster.device_objects import make_claim as make_device_claim
 from tests.unit.cluster.device_objects import make_class as make_class_of_devices
 from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
+from tests.unit.scheduling.gang_world import half_bound, owned, released
 from tests.unit.scheduling.world import World, key_of
 
 from muster.api.core import PodClaim
 from muster.api.devices import ResourceClaim
 from muster.api.storage import ClaimStatus, PersistentVolumeClaim, StorageObject
+from muster.framework.groups import Terms
 from muster.framework.ports import (
     BindPod,
     DevicesSeen,
@@ -209,6 +211,60 @@ def test_a_lone_pod_is_bound_when_its_own_volume_is_there() -> None:
     provision(world, "n1")
     world.run()
     assert world.bound == {"p"}
+
+
+# ── what befalls the gang meanwhile ──────────────────────────────────────────────────────────────
+
+
+def half_bound_and_preparing() -> World:
+    """Two of three are bound, for 60 s; what replaces the third waits for its volume."""
+    world = half_bound(bind_timeout_s=60.0)
+    world.tell(StorageSeen(make_class(provisioner="example.com/slow"))).tell(StorageSeen(make_claim("c")))
+    world.refused = {}
+    world.delete("g-2").pod("g-2", group="g", volumes=mounts("c")).run(20)
+    assert selected(world) == "n1"
+    return world
+
+
+def test_nobody_is_bound_while_the_gang_is_being_released() -> None:
+    world = half_bound_and_preparing()
+    world.grace_s = 100.0
+    world.run(39)
+    provision(world.forget_effects(), "n1")
+    world.run(5)
+    assert released(world) == []
+    world = half_bound_and_preparing()
+    world.grace_s = 100.0
+    world.run(40)
+    assert released(world) == ["g-0", "g-1"]
+    provision(world.forget_effects(), "n1")
+    world.run(5)
+    assert world.of(BindPod) == []
+
+
+def test_the_room_of_a_released_gang_is_free_for_others_at_once() -> None:
+    world = half_bound_and_preparing().run(40)
+    world.pod("other", cpu=4).run(1)
+    assert world.node_of("other") == "n1"
+
+
+def test_hold_binds_nobody_whose_volume_comes_after_the_loss() -> None:
+    world = owned(World().node("n1", cpu=4).group("g", 2, terms=Terms(on_member_loss="hold")), "g", 0, 1)
+    world.tell(StorageSeen(make_class(provisioner="example.com/slow"))).tell(StorageSeen(make_claim("c")))
+    world.run(1).pod("g-2", group="g", volumes=mounts("c")).run(5).delete("g-1").run(1)
+    provision(world, "n1")
+    world.run(30)
+    assert world.bound == {"g-0"}
+
+
+def test_nobody_is_bound_to_a_node_whose_room_a_rival_has_taken_meanwhile() -> None:
+    world = make_world().run(5)
+    node_name = selected(world)
+    world.pod("rival", scheduler="rival", node=node_name).forget_effects()
+    provision(world, node_name)
+    world.run(5)
+    assert world.of(BindPod) == []
+    assert any("has lost the room" in text for _, text in world.notes("FailedScheduling"))
 
 
 def reason(world: World, group: str = "g") -> str:

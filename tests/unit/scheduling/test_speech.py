@@ -24,7 +24,7 @@ def test_after_failed_writes_it_is_asked_ever_later() -> None:
     now_s = 0.0
     waits = []
     for _ in range(9):
-        speech.retry(G, now_s)
+        speech.retry(G, G, now_s)
         due_s = speech.next_due_s()
         assert due_s is not None
         waits.append(due_s - now_s)
@@ -37,20 +37,34 @@ def test_after_failed_writes_it_is_asked_ever_later() -> None:
 def test_writes_that_fail_together_are_one_failure() -> None:
     speech = Speech()
     for now_s in (0.0, 1.0, 2.0, 3.0):
-        speech.retry(G, now_s)
+        speech.retry(G, G, now_s)
     assert list(speech.tick(QUIET_S)) == [G]
-    speech.retry(G, QUIET_S)
+    speech.retry(G, G, QUIET_S)
     assert speech.next_due_s() == QUIET_S + 2 * QUIET_S
 
 
 def test_a_failure_after_a_success_is_the_first_again() -> None:
     speech = Speech()
     for now_s in (0.0, 100.0, 200.0):
-        speech.retry(G, now_s)
+        speech.retry(G, G, now_s)
         assert list(speech.tick(now_s + RETRY_S_MAX)) == [G]
-    speech.hear_arrived(G)
-    speech.retry(G, 300.0)
+    speech.end_rest(G)
+    speech.retry(G, G, 300.0)
     assert speech.next_due_s() == 300.0 + QUIET_S
+
+
+def test_what_is_refused_on_one_group_of_a_tree_keeps_nobody_from_speaking_of_another() -> None:
+    speech = Speech()
+    tree, bad, good = (EntityKey("podgroup", ObjectKey("default", name)) for name in ("tree", "bad", "good"))
+    for now_s in (0.0, 5.0, 15.0):
+        speech.retry(tree, bad, now_s)
+    speech.arm(tree, 20.0)
+    assert list(speech.tick(25.0)) == [tree]
+    assert (speech.rests(tree, bad, 25.0), speech.rests(tree, good, 25.0)) == (True, False)
+    speech.end_rest(good)
+    assert list(speech.tick(34.9)) == []
+    assert list(speech.tick(35.0)) == [tree]
+    assert not speech.rests(tree, bad, 35.0)
 
 
 def test_one_that_is_gone_is_not_asked() -> None:

@@ -7,6 +7,7 @@ from tests.unit.scheduling.world import World, key_of
 from muster.api.meta import Condition
 from muster.framework.ports import PatchGroupStatus, PatchPodStatus, RecordEvent
 from muster.scheduling.conditions import WAITING
+from muster.scheduling.speech import RETRY_S_MAX
 from muster.scheduling.waiting import WAVE_BINDINGS
 
 
@@ -335,3 +336,25 @@ def test_a_group_whose_true_is_taken_back_by_a_late_write_says_it_again() -> Non
     said_again = world.condition("g")
     assert said_again is not None
     assert (said_again.status, said_again.reason) == ("True", "Scheduled")
+
+
+def half_denied_tree() -> World:
+    """A tree that waits for members, of which one group may not be written on."""
+    world = World().node("n1").group("tree", 2, is_composite=True)
+    world.group("bad", 2, parent=key_of("tree")).group("good", 2, parent=key_of("tree"))
+    world.denied_groups = {"bad"}
+    return world.members("bad", 0).members("good", 0)
+
+
+def test_what_is_said_on_one_group_of_a_tree_does_not_hurry_what_is_refused_on_another() -> None:
+    world = half_denied_tree().run(60).forget_effects()
+    for _ in range(30):
+        world.change_group("good", conditions=()).run(10)
+    denied = [patch for patch in world.of(PatchGroupStatus) if patch.key.name == "bad"]
+    assert len(denied) <= 300 / RETRY_S_MAX + 2
+
+
+def test_what_is_refused_on_one_group_of_a_tree_keeps_nobody_silent_on_another() -> None:
+    world = half_denied_tree().run(100)
+    world.change_group("good", conditions=()).run(6)
+    assert waiting(world, "good") is not None

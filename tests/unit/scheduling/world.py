@@ -66,6 +66,7 @@ class World:
         self.refused: dict[str, tuple[int, str]] = {}  # pod name → code and message
         self.mute = False  # bindings get no answer and do not land
         self.deny_status = False
+        self.denied_groups: set[str] = set()  # on which nothing may be said
         self.deny_evictions = False
         self.grace_s = 0.0  # how long the evicted stay after all
         self.evicted: list[str] = []
@@ -233,12 +234,16 @@ class World:
             self.searches.append(effect)
             if self.answers_searches:
                 self.answer()
-        elif isinstance(effect, PatchPodStatus | PatchGroupStatus) and self.deny_status:
+        elif isinstance(effect, PatchPodStatus | PatchGroupStatus) and self._is_denied(effect):
             self.tell(WriteFailed(effect, 403, "not today"))
         elif isinstance(effect, PatchPodStatus):
             self._patch_pod(effect)
         elif isinstance(effect, PatchGroupStatus):
             self._patch_group(effect)
+
+    def _is_denied(self, effect: PatchPodStatus | PatchGroupStatus) -> bool:
+        on_group = isinstance(effect, PatchGroupStatus)
+        return self.deny_status or (on_group and effect.key.name in self.denied_groups)
 
     def _bind(self, effect: BindPod) -> None:
         pod = self.pods.get(effect.key)
