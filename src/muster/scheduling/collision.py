@@ -2,7 +2,7 @@
 
 It is counted.  Where it leaves a node with more than it has, members that are in preparation for it give way;
 if that is not enough, a gang there that has not started is released whole: the less important one, of equals
-the one that landed.  Where all have started the kubelet turns somebody away, and that gang's own rule for lost
+the one that landed.  Where all have started the kubelet turns somebody away, and its own rule for lost
 members applies.  In comes a pod just seen; out go evictions, or nothing.
 """
 
