@@ -40,6 +40,7 @@ from muster.scheduling.metrics import (
     POD_VICTIMS,
     PREEMPTION_SECONDS,
 )
+from muster.scheduling.preparation import drive_out
 from muster.scheduling.queue import Place
 from muster.scheduling.rescues import WORK_PER_CYCLE
 from muster.scheduling.transaction import release_torn
@@ -332,16 +333,16 @@ def _carry_out(
     scheduler_name = waiting[0].pod.spec.scheduler_name
     message = f"{scheduler_name}: preempting to accommodate a higher priority {entity.kind}"
     broken = _broken(books, eviction)
-    for unit in eviction.victims:
-        for pod, _ in unit.pods:
-            key, uid = ObjectKey(pod.metadata.namespace, pod.metadata.name), pod.metadata.uid
-            is_new = not pod.is_terminating
-            if is_new or uid not in books.victims:
-                books.victims[uid] = Victim(entity, key, now_s)
-            if is_new:
-                books.told_when_done[uid] = _told(entity, cast, waiting, pod, eviction, snapshot, broken)
-                effects.append(EvictPod(key, uid, _condition(pod, message, now_s), *entity))
-    victims = [pod for unit in eviction.victims for pod, _ in unit.pods]
+    leaving = [pod for unit in eviction.victims for pod, _ in unit.pods]
+    victims = [pod for pod in leaving if not drive_out(books, pod, entity)]
+    for pod in victims:
+        key, uid = ObjectKey(pod.metadata.namespace, pod.metadata.name), pod.metadata.uid
+        is_new = not pod.is_terminating
+        if is_new or uid not in books.victims:
+            books.victims[uid] = Victim(entity, key, now_s)
+        if is_new:
+            books.told_when_done[uid] = _told(entity, cast, waiting, pod, eviction, snapshot, broken)
+            effects.append(EvictPod(key, uid, _condition(pod, message, now_s), *entity))
     return effects + release_torn(books, victims, entity, now_s)
 
 

@@ -182,6 +182,17 @@ def lose_preparation(books: Books, uid: str) -> None:
         books.preparations.touch(preparation.root)
 
 
+def drive_out(books: Books, pod: Pod, preemptor: EntityKey) -> bool:
+    """Whether the pod is in preparation: then it holds nothing yet, and gives way without being deleted."""
+    preparation = books.preparations.find(pod.metadata.uid)
+    if preparation is None:
+        return False
+    text = f"{preemptor.kind} {preemptor.key}, which is more important, takes its room"
+    preparation.status = Status.unschedulable(text)
+    books.preparations.touch(preparation.root)
+    return True
+
+
 class Tended(NamedTuple):
     """Who may be bound now; who never will be where it is, and why; what else is to be done."""
 

@@ -70,6 +70,9 @@ class Preparations:
     def __len__(self) -> int:
         return len(self._by_uid)
 
+    def __iter__(self) -> Iterator[Preparation]:
+        return iter(self._by_uid.values())
+
     def add(self, preparation: Preparation) -> None:
         """A member has been placed and is not to be bound yet."""
         self._by_uid[preparation.uid] = preparation

@@ -63,6 +63,15 @@ class OnTheWire(Struct, frozen=True):
     unknown: bool
 
 
+class InPreparation(Struct, frozen=True):
+    """A member that is placed and waits for volumes or claims, its own or others' of its gang."""
+
+    key: ObjectKey
+    uid: str
+    node_name: str
+    since_s: float
+
+
 class Report(Struct, frozen=True):
     """The scheduler's state at one moment."""
 
@@ -70,6 +79,7 @@ class Report(Struct, frozen=True):
     pending: tuple[Pending, ...]
     groups: tuple[GroupCount, ...]
     bindings: tuple[OnTheWire, ...]
+    preparations: tuple[InPreparation, ...]
     queued: dict[tuple[str, str], int]  # (place, kind) → entities
     pending_pods: dict[str, int]  # place → pods
     incoming: dict[tuple[str, str, str], int]  # (place, event, kind) → entities that ever came
@@ -103,6 +113,9 @@ def make_report(books: Books) -> Report:
         bindings=tuple(
             OnTheWire(binding.key, binding.uid, binding.node_name, binding.since_s, binding.unknown)
             for binding in books.inflight
+        ),
+        preparations=tuple(
+            InPreparation(each.key, each.uid, each.node_name, each.since_s) for each in books.preparations
         ),
         queued=queued,
         pending_pods=pods,

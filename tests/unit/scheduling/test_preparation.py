@@ -267,6 +267,16 @@ def test_nobody_is_bound_to_a_node_whose_room_a_rival_has_taken_meanwhile() -> N
     assert any("has lost the room" in text for _, text in world.notes("FailedScheduling"))
 
 
+def test_whoever_is_more_important_drives_them_out_and_deletes_nobody() -> None:
+    world = World().node("n1", cpu=2)
+    world.tell(StorageSeen(make_class(provisioner="example.com/slow"))).tell(StorageSeen(make_claim("c")))
+    world.group("g", 2).pod("g-0", group="g", volumes=mounts("c")).members("g", 1).run(5)
+    world.pod("big", cpu=2, priority=9).run(1)
+    assert world.evicted == []
+    assert world.bound == {"big"}
+    assert any("more important, takes its room" in text for _, text in world.notes("FailedScheduling"))
+
+
 def reason(world: World, group: str = "g") -> str:
     condition = world.condition(group)
     return "" if condition is None else condition.message or ""
