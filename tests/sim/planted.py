@@ -11,15 +11,22 @@ from unittest.mock import patch
 from msgspec.structs import replace
 
 import muster.assembly.requests as requests
+import muster.cluster.devices as devices
+import muster.plugins.dynamic_resources as dynamic_resources
+import muster.scheduling.cycle as cycle
+import muster.scheduling.preparation as preparation
 import muster.scheduling.scheduler as scheduler
 import muster.scheduling.transaction as transaction
 from muster.api.times import parse_seconds
 from muster.assembly.leadership import LEASE_S, Candidacy, Lease
 from muster.assembly.requests import Call
+from muster.cluster.devices import DeviceBook
 from muster.cluster.state import ClusterState
 from muster.framework.ports import BindFailed, BindPod, PodSeen
 from muster.framework.status import Status
+from muster.plugins.dynamic_resources import DynamicResources
 from muster.plugins.gang_scheduling import GangScheduling
+from muster.plugins.volume_binding import VolumeBinding
 from muster.scheduling.gangs import Gang
 from muster.scheduling.members import Cast, Stage
 from muster.scheduling.scheduler import Scheduler
@@ -279,6 +286,42 @@ def rival_unseen() -> Patches:
     yield patch.object(ClusterState, "apply_pod", look_away)
 
 
+def bound_before_claims_are_ready() -> Patches:
+    """Members are bound as soon as they are placed, whatever their claims and volumes say."""
+    for plugin in (DynamicResources, VolumeBinding):
+        yield patch.object(plugin, "is_ready", lambda *_: Status.success())
+
+
+def claims_never_given_back() -> Patches:
+    """A gang that gives its room back keeps its devices."""
+    yield patch.object(preparation, "_give_devices_back", lambda *_: [])
+    yield patch.object(cycle, "free_stale", lambda *_: [])
+
+
+def devices_of_others_believed_free() -> Patches:
+    """What another claim has is free, too."""
+
+    def nothing(claims: Any, choices: Any) -> Any:
+        return {}, {}
+
+    yield patch.object(devices, "_taken", nothing)
+
+
+def rival_claim_unseen() -> Patches:
+    """A claim that was written before with the same device does not count."""
+    yield patch.object(dynamic_resources, "find_rival", lambda *_: None)
+
+
+def double_claims_not_told() -> Patches:
+    """A device that is in two claims is nobody's business."""
+    yield patch.object(preparation, "tell_double", lambda *_: [])
+
+
+def chosen_devices_forgotten() -> Patches:
+    """What was given to a claim and is not seen written yet is free for the next."""
+    yield patch.object(DeviceBook, "choose", lambda *_: None)
+
+
 MUTANTS: dict[str, Mutant] = {
     make.__name__.replace("_", "-"): Mutant(make)
     for make in (
@@ -306,5 +349,11 @@ MUTANTS: dict[str, Mutant] = {
         failed_write_forgotten,
         lost_binding_given_up,
         rival_unseen,
+        bound_before_claims_are_ready,
+        claims_never_given_back,
+        devices_of_others_believed_free,
+        rival_claim_unseen,
+        double_claims_not_told,
+        chosen_devices_forgotten,
     )
 }

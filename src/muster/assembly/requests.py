@@ -182,7 +182,7 @@ def _claim_status(effect: WriteClaim) -> Call:
     if effect.allocation is not None or effect.clears:
         status["allocation"] = msgspec.to_builtins(effect.allocation)
     metadata = {"uid": effect.claim_uid}
-    if effect.allocation is None and not effect.clears:
+    if effect.allocation is None:
         metadata["resourceVersion"] = effect.version
     body = {"metadata": metadata, "status": status}
     return Call("PATCH", path_of(DEVICE_CLAIMS, *effect.claim, "status"), MERGE, body)

@@ -42,7 +42,8 @@ class Devices(NamedTuple):
     `choices`: allocations of ours that the API does not show yet.  `taken`: device → the claims that have it,
     by the API or by choice, admin access apart.  `shares`: of devices that are given in shares, what is taken
     of each capacity; `spent`: what is taken of each counter; both in thousandths.  `groups`: namespace and
-    name → claims of pod groups that have any.  `backed`: extended resource → class that backs it.
+    name → claims of pod groups that have any.  `backed`: extended resource → class that backs it.  `freed`:
+    claims whose devices we have asked back, as far as that is not seen.
     """
 
     slices: Mapping[str, ResourceSlice]
@@ -55,6 +56,7 @@ class Devices(NamedTuple):
     spent: Mapping[CounterId, int] = {}
     groups: Mapping[ClaimKey, GroupClaims] = {}
     backed: Mapping[str, str] = {}
+    freed: frozenset[ClaimKey] = frozenset()
 
     def allocation_of(self, key: ClaimKey) -> Allocation | None:
         """What the claim has, by the API or by our choice."""
@@ -80,6 +82,7 @@ class DeviceBook:
         self._frozen: Devices | None = NO_DEVICES
         self._pools: Pools | None = NO_DEVICES.pools
         self._backed: Mapping[str, str] | None = None
+        self._freed: dict[ClaimKey, str] = {}  # claim → the version of it that we have asked to be freed
         self._holders: dict[DeviceId, dict[ClaimKey, None]] = {}  # of whole devices, by the API
         self._made_for: dict[str, dict[ClaimKey, None]] = {}  # uid of a pod → in place of extended resources
 
@@ -99,6 +102,8 @@ class DeviceBook:
             self._classes[meta.name] = found
             self._pools = self._backed = None
         else:
+            if self._freed.get((meta.namespace, meta.name)) != meta.resource_version:
+                self._freed.pop((meta.namespace, meta.name), None)
             self._index((meta.namespace, meta.name), found)
             self._claims[meta.namespace, meta.name] = found
             if found.status.allocation is not None:
@@ -125,6 +130,7 @@ class DeviceBook:
             self._index(key, None)
             del self._claims[key]
             self._choices.pop(key, None)
+            self._freed.pop(key, None)
         self._frozen = None
         return known
 
@@ -149,6 +155,15 @@ class DeviceBook:
         """The choice is given up; what the API shows counts again."""
         if self._choices.pop(key, None) is not None:
             self._frozen = None
+
+    def free(self, key: ClaimKey, version: str) -> None:
+        """The devices of a claim have been asked back: nobody counts on them until it is seen changed."""
+        self._freed[key] = version
+        self._frozen = None
+
+    def is_freed(self, key: ClaimKey) -> bool:
+        """Whether the devices of a claim have been asked back and it is not seen changed since."""
+        return key in self._freed
 
     def see_group(self, key: ClaimKey, uid: str, claims: tuple[PodClaim, ...]) -> None:
         """A pod group has these claims; one without any is not kept."""
@@ -186,6 +201,7 @@ class DeviceBook:
                 spent=spent_by(taken, self._pools),
                 groups=dict(self._groups),
                 backed=self.backed,
+                freed=frozenset(self._freed),
             )
         return self._frozen
 

@@ -1,8 +1,8 @@
 """Claims for devices: made from templates for pods and pod groups, given back when nobody needs them.
 
-A pod that names a template gets a claim of its own, and its status says which; so does a group, whose members
-say the same if they name the same template by the same name.  A claim
-loses its users when they end, and its allocation with the last of them.
+A pod that names a template gets a claim of its own, another if that is deleted, and its status says which; so
+does a group, whose members say the same if they name the same template by the same name.  A claim loses its
+users when they end, and its allocation with the last of them.
 Source: the stock resource-claim-controller (DRA; DRAWorkloadResourceClaims for groups).
 """
 
@@ -99,7 +99,9 @@ class DeviceClaims(Reconciler):
         statuses = {status["name"]: status.get("resourceClaimName") for status in _statuses(owner)}
         for wanted in _references(owner):
             template_name = wanted.get("resourceClaimTemplateName")
-            if not template_name or statuses.get(wanted["name"]):
+            known = statuses.get(wanted["name"])
+            is_there = known is not None and view.get(DEVICE_CLAIMS, namespace, known) is not None
+            if not template_name or is_there:
                 continue
             group = _group_with(owner, kind, wanted, view)
             if group is not None:

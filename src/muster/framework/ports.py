@@ -307,7 +307,7 @@ class WriteClaim(Struct, frozen=True):
     """Say what a claim for devices has got (None: what it has; `clears`: nothing any more) and for whom.
 
     A claim that gets devices is protected from deletion first, and the API refuses (422) to give it others
-    than it has; one that gets more users must still be of this `version` (409).
+    than it has; one that gets more users, or loses all, must still be of this `version` (409).
     """
 
     key: PodKey

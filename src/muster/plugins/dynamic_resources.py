@@ -175,6 +175,8 @@ class DynamicResources:
                 if key in devices.choices:
                     return Status.wait(f'devices of claim "{key[1]}" to be written')
                 return Status.unschedulable(f'claim "{key[1]}" got no devices on node {node.metadata.name}')
+            if key in devices.freed:
+                return Status.wait(f'devices of claim "{key[1]}" to be free')
             if row is None or not offers_of(snapshot).is_reached(key, row):
                 text = f'the devices of claim "{key[1]}" are not reached from node {node.metadata.name}'
                 return Status.unschedulable(text)

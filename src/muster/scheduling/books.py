@@ -11,7 +11,9 @@ from math import inf
 from msgspec.structs import replace
 
 from muster.api.core import Pod
+from muster.base.heap import KeyedHeap
 from muster.cluster.budgets import Budget
+from muster.cluster.devices import ClaimKey
 from muster.cluster.requests import pod_requests
 from muster.cluster.state import ClusterState
 from muster.framework.events import Change, ClusterEvent
@@ -61,6 +63,7 @@ class Books:
         self.hopes = Hopes(runner)
         self.searches = Searches()
         self.nominations = Nominations()
+        self.claims_due: KeyedHeap[ClaimKey] = KeyedHeap()  # claims to look at: used by nobody who is bound
         self.preparations = Preparations()
         self.units = Units(self.members)
         self.rescues = Rescues()

@@ -6,11 +6,23 @@ In come consumers as claims name them; out comes whether anybody is bound who us
 
 from collections.abc import Iterator
 
-from muster.api.devices import Consumer
+from muster.api.devices import Consumer, ResourceClaim
 from muster.cluster.devices import device_claims_of
-from muster.framework.groups import ObjectKey
+from muster.framework.groups import ObjectKey, PodKey
+from muster.framework.ports import WriteClaim
 from muster.scheduling.books import Books
 from muster.scheduling.members import Member, Stage, group_entity
+
+
+def clear(books: Books, pod: PodKey, claim: ResourceClaim) -> WriteClaim:
+    """Take a claim's devices and users away if it is still as it was seen.
+
+    Nobody is bound with it before it is seen changed, for the write may land late.
+    """
+    meta = claim.metadata
+    books.state.devices.free((meta.namespace, meta.name), meta.resource_version)
+    name = ObjectKey(meta.namespace, meta.name)
+    return WriteClaim(pod, name, meta.uid, meta.resource_version, None, (), clears=True)
 
 
 def is_bound(books: Books, claim: ObjectKey, user: Consumer) -> bool:

@@ -35,9 +35,10 @@ from muster.framework.ports import (
 )
 from muster.framework.status import Status, Verdict
 from muster.scheduling.books import Books
-from muster.scheduling.claim_users import is_waiting
+from muster.scheduling.claim_users import clear, is_waiting
 from muster.scheduling.double_claims import tell_double
 from muster.scheduling.extended_claims import drop_made, drop_unwanted
+from muster.scheduling.idle_claims import free_idle, refuse_clear, watch_claim
 from muster.scheduling.kept import explain_lost_room, has_room_still
 from muster.scheduling.members import Cast, EntityKey, Member, Stage
 from muster.scheduling.preparations import UNPREPARED_S_MAX, Preparation
@@ -122,10 +123,12 @@ def see_devices(books: Books, event: DevicesSeen | DevicesGone, now_s: float) ->
     effects: list[Effect] = []
     if isinstance(event, DevicesSeen):
         found = event.found
-        before = devices.find_claim((found.metadata.namespace, found.metadata.name))
+        key = (found.metadata.namespace, found.metadata.name)
+        before, was_asked = devices.find_claim(key), devices.is_freed(key)
         if not devices.apply(found):
             return []
         if isinstance(found, ResourceClaim):
+            watch_claim(books, found, now_s, was_asked=was_asked)
             effects += tell_double(books, before, found)
             effects += drop_unwanted(books, before, found)
     else:
@@ -146,13 +149,16 @@ def see_devices(books: Books, event: DevicesSeen | DevicesGone, now_s: float) ->
     return effects
 
 
-def fail_preparation(books: Books, event: PrepareFailed) -> list[Effect]:
+def fail_preparation(books: Books, event: PrepareFailed, now_s: float) -> list[Effect]:
     """The API refused a write: the choice does not hold.  One without an answer is asked for again.
 
     A claim that only gets more users, and has changed, is written again as soon as it is seen changed.
     """
     effect = event.effect
     if isinstance(effect, DropClaim):
+        return []
+    if isinstance(effect, WriteClaim) and effect.clears:
+        refuse_clear(books, effect, now_s)
         return []
     member = books.members.find(effect.key)
     preparation = books.preparations.find(member.pod.metadata.uid) if member is not None else None
@@ -208,7 +214,7 @@ def tend_preparations(books: Books, now_s: float) -> Tended:
             text = f"was not there within {UNPREPARED_S_MAX:.0f} s: {overdue.status.message}"
             overdue.status = Status.unschedulable(text)
         books.preparations.touched[overdue.root] = None
-    tended = Tended([], [], [])
+    tended = Tended([], [], [*free_idle(books, now_s)])
     while books.preparations.touched:
         root = next(iter(books.preparations.touched))
         del books.preparations.touched[root]
@@ -413,9 +419,10 @@ def _give_devices_back(books: Books, write: WriteClaim) -> list[Effect]:
         for user in claim.status.reserved_for or ()
         if user not in write.reserved_for or not is_waiting(books, write.claim, user)
     )
+    if write.allocation is not None and not before:
+        return [clear(books, write.key, claim)]
     version = claim.metadata.resource_version
-    clears = write.allocation is not None and not before
-    return [WriteClaim(write.key, write.claim, write.claim_uid, version, None, before, clears=clears)]
+    return [WriteClaim(write.key, write.claim, write.claim_uid, version, None, before)]
 
 
 def member_of(books: Books, preparation: Preparation) -> Member | None:

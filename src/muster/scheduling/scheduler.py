@@ -60,6 +60,7 @@ from muster.scheduling.books import Books
 from muster.scheduling.collision import is_landed, see_landed
 from muster.scheduling.conditions import INITIALLY_SCHEDULED, SAID, WHOLE
 from muster.scheduling.cycle import run_cycle
+from muster.scheduling.idle_claims import next_look_s, watch_claims
 from muster.scheduling.kept import give_up_room
 from muster.scheduling.members import (
     EntityKey,
@@ -356,7 +357,7 @@ class Scheduler:
         return []  # what counts is what the watch shows
 
     def _prepare_failed(self, event: PrepareFailed, now_s: float) -> list[Effect]:
-        return fail_preparation(self._books, event)
+        return fail_preparation(self._books, event, now_s)
 
     def _evict_done(self, event: EvictDone, now_s: float) -> list[Effect]:
         return finish_eviction(self._books, event)
@@ -383,6 +384,7 @@ class Scheduler:
         if not self._books.synced:
             self._books.synced = True
             self._restoring = True
+            watch_claims(self._books, now_s)
         return []
 
     def _time_reached(self, event: TimeReached, now_s: float) -> list[Effect]:
@@ -431,6 +433,7 @@ class Scheduler:
                         books.preparations.next_due_s(),
                         books.speech.next_due_s(),
                         books.gangs.next_due_s(),
+                        next_look_s(books),
                     )
                     if at_s is not None
                 ),

@@ -10,7 +10,7 @@ from muster.framework.groups import ObjectKey
 from muster.framework.ports import DropClaim, WriteClaim
 from muster.scheduling.attempt import SCHEDULER_ERROR, Attempt
 from muster.scheduling.books import Books
-from muster.scheduling.claim_users import is_one_of, is_prepared_for
+from muster.scheduling.claim_users import clear, is_one_of, is_prepared_for
 from muster.scheduling.extended_claims import drop_made
 from muster.scheduling.members import Member
 from muster.scheduling.preparation import CLAIM_GATE
@@ -38,8 +38,6 @@ def free_stale(books: Books, waiting: list[Member], refused: Attempt) -> list[Wr
             ):
                 continue
             if not is_prepared_for(books, name):
-                writes[name] = WriteClaim(
-                    member.key, name, meta.uid, meta.resource_version, None, (), clears=True
-                )
+                writes[name] = clear(books, member.key, claim)
     dropped = [drop for member in waiting for drop in drop_made(books, member.key, member.pod.metadata.uid)]
     return [*writes.values(), *dropped]

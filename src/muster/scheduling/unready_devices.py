@@ -12,7 +12,7 @@ from muster.cluster.devices import device_claims_of
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import MakeClaim, Prepare, WriteClaim
 from muster.scheduling.books import Books
-from muster.scheduling.claim_users import is_bound
+from muster.scheduling.claim_users import clear, is_bound
 from muster.scheduling.preparations import Preparation
 
 
@@ -46,7 +46,5 @@ def free_unready(books: Books, preparation: Preparation) -> list[WriteClaim]:
         meta = claim.metadata
         name = ObjectKey(meta.namespace, meta.name)
         if not any(is_bound(books, name, user) for user in claim.status.reserved_for or ()):
-            freed.append(
-                WriteClaim(preparation.key, name, meta.uid, meta.resource_version, None, (), clears=True)
-            )
+            freed.append(clear(books, preparation.key, claim))
     return freed

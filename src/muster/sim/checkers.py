@@ -54,7 +54,7 @@ class SchedulerWorld(Protocol):
 
 
 class NothingForgotten:
-    """Every pod to be placed is in exactly one queue or on the wire, and the scheduler's books add up.
+    """Every pod to be placed is in exactly one queue, prepared or on the wire, and the books add up.
 
     Judged against what the scheduler has been told, whenever it has nothing left to do at this moment.
     """
@@ -72,7 +72,8 @@ class NothingForgotten:
             return
         report = scheduler.report()
         queued = Counter(key for pending in report.pending for key in pending.waiting)
-        on_the_wire = {binding.uid for binding in report.bindings} | self._told.accepted
+        placed = (*report.bindings, *report.preparations)
+        on_the_wire = {each.uid for each in placed} | self._told.accepted
         for key, pod in self._told.pods.items():
             to_place = self._is_to_place(pod) and pod.metadata.uid not in on_the_wire
             if to_place and queued[key] != 1:

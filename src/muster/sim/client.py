@@ -15,12 +15,18 @@ MERGE_PATCH = "application/merge-patch+json"
 NAMESPACE = "default"
 SCHEDULER_NAMES = ("muster", "default-scheduler")  # whose pods the simulated scheduler takes
 _GROUPS = f"/apis/scheduling.k8s.io/v1beta1/namespaces/{NAMESPACE}/podgroups"
+_DEVICES = "/apis/resource.k8s.io/v1"
 PATHS: Mapping[str, str] = {
     "node": "/api/v1/nodes",
     "pod": f"/api/v1/namespaces/{NAMESPACE}/pods",
     "group": _GROUPS,
     "job": f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs",
     "priorityclass": "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "claim": f"{_DEVICES}/namespaces/{NAMESPACE}/resourceclaims",
+    "claimtemplate": f"{_DEVICES}/namespaces/{NAMESPACE}/resourceclaimtemplates",
+    "deviceclass": f"{_DEVICES}/deviceclasses",
+    "storageclass": "/apis/storage.k8s.io/v1/storageclasses",
+    "volumeclaim": f"/api/v1/namespaces/{NAMESPACE}/persistentvolumeclaims",
 }
 
 Call = Callable[[str, str, Object | None, str], tuple[int, Object]]

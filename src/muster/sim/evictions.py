@@ -114,9 +114,11 @@ class SoundEvictions:
     def _judge_need(self, who: str, seats: list[tuple[Pod, str]], victims: list[Pod], rank: int) -> None:
         """Every unit must be in the way of a seat; what goes whole, or has not started, must go whole.
 
-        Where parts of GPUs are about, sums do not tell who is in the way: then need is not judged.
+        Where parts of GPUs are about, or devices are asked for, sums do not tell who is in the way: then need
+        is not judged.
         """
         shares = any(GPU_MILLI in (pod.metadata.annotations or {}) for pod in self._told.pods.values())
+        shares = shares or any(_wants_supplies(pod) for pod, _ in seats)
         asked = self._asked()
         units: dict[object, list[Pod]] = {}
         for pod in victims:
@@ -199,7 +201,8 @@ class SoundEvictions:
     def _promised(self, preemptor: Preemptor) -> list[tuple[Pod, str]]:
         """Pods of others that are not weaker, with the nodes that they are nominated to.
 
-        And of gangs under way, whoever they are, those whose binding was refused: their room is kept.
+        And, whoever they are, those of gangs under way whose binding was refused, and those in preparation:
+        their room is kept.
         """
         own = {pod.metadata.uid for pod, _ in self._seats(preemptor)}
         kept = [
@@ -215,7 +218,7 @@ class SoundEvictions:
             if pod.metadata.uid not in own
             and not self._is_placed(key, pod)
             and self._nominated.get(pod.metadata.uid)
-            and self._rank(key, pod) >= self._rank_of(preemptor)
+            and (self._rank(key, pod) >= self._rank_of(preemptor) or _wants_supplies(pod))
         ]
 
     def _is_there(self, key: PodKey, uid: str) -> bool:
@@ -242,6 +245,11 @@ class SoundEvictions:
 
 def _key_of(pod: Pod) -> PodKey:
     return PodKey(pod.metadata.namespace, pod.metadata.name)
+
+
+def _wants_supplies(pod: Pod) -> bool:
+    """Whether it is nominated before its binding, while its devices or volumes are prepared."""
+    return bool(pod.spec.resource_claims or pod.spec.volumes)
 
 
 def _name_of(pod: Pod) -> str:

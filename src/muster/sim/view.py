@@ -178,3 +178,30 @@ def takes_pods(node: Object) -> bool:
     """Whether an ordinary pod may go there: not cordoned, no taint that keeps it off."""
     taints = node["spec"].get("taints") or []
     return not node["spec"].get("unschedulable") and all(t["effect"] == "PreferNoSchedule" for t in taints)
+
+
+def claims_of(pod: Object) -> list[str]:
+    """Names of its claims for devices that have been made."""
+    made = pod["status"].get("resourceClaimStatuses") or ()
+    names = [wanted.get("resourceClaimName") for wanted in pod["spec"].get("resourceClaims") or ()]
+    names += [status.get("resourceClaimName") for status in made]
+    return [str(name) for name in names if name]
+
+
+def volume_claims_of(pod: Object) -> list[str]:
+    """Names of the claims of its ephemeral volumes."""
+    volumes = pod["spec"].get("volumes") or ()
+    return [f"{name_of(pod)}-{volume['name']}" for volume in volumes if volume.get("ephemeral")]
+
+
+def devices_in(claim: Object) -> list[tuple[str, str, str]]:
+    """Driver, pool and name of the devices that a claim has."""
+    allocation = (claim.get("status") or {}).get("allocation") or {}
+    results = (allocation.get("devices") or {}).get("results") or ()
+    return [(result["driver"], result["pool"], result["device"]) for result in results]
+
+
+def users_of(claim: Object) -> dict[str, str]:
+    """For whom a claim is reserved: names by uid."""
+    users = (claim.get("status") or {}).get("reservedFor") or ()
+    return {str(user["uid"]): str(user["name"]) for user in users}

@@ -13,6 +13,7 @@ from muster.framework.ports import (
     PatchGroupStatus,
     PatchPodStatus,
     RecordEvent,
+    WriteClaim,
 )
 
 POD = ObjectKey("ml", "worker-0")
@@ -202,4 +203,13 @@ def test_a_binding_names_the_version_of_the_pod_that_was_decided_on() -> None:
         "namespace": POD.namespace,
         "uid": "u1",
         "resourceVersion": "41",
+    }
+
+
+def test_a_claim_loses_its_devices_only_if_it_is_still_as_it_was_seen() -> None:
+    key = ObjectKey("ns", "c")
+    call = request_of(WriteClaim(ObjectKey("ns", "p"), key, "u", "5", None, (), clears=True), now_s=0.0)
+    assert call.body == {
+        "metadata": {"uid": "u", "resourceVersion": "5"},
+        "status": {"reservedFor": None, "allocation": None},
     }

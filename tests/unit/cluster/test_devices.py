@@ -36,6 +36,20 @@ def test_a_choice_may_be_given_up_and_goes_with_its_claim() -> None:
     assert book.freeze().taken == {}
 
 
+def test_devices_that_were_asked_back_are_so_until_the_claim_is_seen_changed_or_gone() -> None:
+    book = DeviceBook()
+    for _ in range(2):
+        book.apply(make_claim("c", allocation=given("gpu-0"), version="5"))
+        book.free(KEY, "5")
+        book.apply(make_claim("c", allocation=given("gpu-0"), version="5"))
+        assert (book.is_freed(KEY), book.freeze().freed) == (True, {KEY})
+        book.apply(make_claim("c", version="6"))
+        assert (book.is_freed(KEY), book.freeze().freed) == (False, frozenset())
+        book.free(KEY, "6")
+        book.remove(ResourceClaim, KEY, "")
+        assert not book.is_freed(KEY)
+
+
 def test_claims_made_for_a_pod_are_found_until_they_are_gone_or_another_pods() -> None:
     book = DeviceBook()
     book.apply(in_place(make_claim("c"), "p", "u"))

@@ -40,6 +40,16 @@ def test_a_pod_gets_a_claim_from_its_template() -> None:
     assert claim["metadata"]["ownerReferences"][0]["kind"] == "Pod"
 
 
+def test_a_claim_that_was_deleted_is_made_again() -> None:
+    cluster = make_cluster()
+    cluster.create(PODS, "p", spec={"resourceClaims": [WANTED]})
+    (first,) = claim_names_of(cluster.get(PODS, "p"))
+    cluster.send("DELETE", DEVICE_CLAIMS, "default", first, {})
+    (again,) = claim_names_of(cluster.get(PODS, "p"))
+    assert again != first
+    assert cluster.get(DEVICE_CLAIMS, again)["spec"] == ASKED
+
+
 def test_a_template_that_comes_later_is_waited_for_and_its_lack_is_told() -> None:
     cluster = SmallCluster(DeviceClaims())
     cluster.create(PODS, "p", spec={"resourceClaims": [WANTED]})

@@ -62,6 +62,10 @@ class Bounded:
         if thing is not None and kind in (PODS, GROUPS):
             self._touched.add(name_of(thing) if kind == GROUPS else group_of(thing))
 
+    def note(self, group: str) -> None:
+        """Have a group looked at."""
+        self._touched.add(group)
+
     def restored(self, now_s: float) -> None:
         """Begin to count anew."""
         self._lasted_s.clear()

@@ -15,6 +15,7 @@ from muster.sim.view import Object, group_of
 
 MERGE = "application/merge-patch+json"
 _KUBELET = "system:serviceaccount:kube-system:kubelet"
+_PROVISIONER = "system:serviceaccount:kube-system:simulated-provisioner"
 _RETRY_AFTER_S = 3
 _KEPT_METADATA = ("name", "labels", "annotations", "ownerReferences")
 _KEPT_SPEC = (
@@ -24,6 +25,8 @@ _KEPT_SPEC = (
     "containers",
     "schedulingGroup",
     "priorityClassName",
+    "resourceClaims",
+    "volumes",
 )
 
 
@@ -67,6 +70,9 @@ class FrontDoor:
             if len(self.store.keys(self._pods)) >= self.quota:
                 self._count("quota refused a pod")
                 return _refusal(403, "Forbidden", "exceeded quota: pods")
+        elif request.method == "PATCH" and "claims/" in path:
+            if (refusal := self._refuse_claim(request)) is not None:
+                return refusal
         elif request.method == "PATCH" and path.endswith("/status"):
             if self.refuses_status and "/podgroups/" in path:
                 self._count("status write refused by a webhook")
@@ -78,6 +84,30 @@ class FrontDoor:
         if self.store.revision != before:
             self.writers[self.store.revision] = request.user
         return response
+
+    # ── claims ──
+
+    def _refuse_claim(self, request: Request) -> Response | None:
+        """What a scheduler writes on claims may be refused; what a provisioner gives up is counted."""
+        if request.user == _PROVISIONER and "selected-node" in str(request.body):
+            self._count("provisioner failed")
+        if request.user.startswith("system:"):
+            return None
+        weather = self._sky.weather
+        if "/persistentvolumeclaims/" in request.path:
+            chances = (("volume choice refused with 403", weather.choice_denied),)
+        else:
+            chances = (
+                ("claim write refused with 403", weather.claim_denied),
+                ("claim write refused with 409", weather.claim_conflict),
+            )
+        fate = self._sky.pick(chances) if request.user else ""
+        if not fate:
+            return None
+        self._count(fate)
+        if fate.endswith("409"):
+            return _refusal(409, "Conflict", "the object has been modified")
+        return _refusal(403, "Forbidden", 'admission webhook "c.example.com" denied the request')
 
     # ── bindings ──
 

@@ -1,4 +1,4 @@
-"""What the API holds, write by write: nodes, pods and groups as they are, and who bound whom.
+"""What the API holds, write by write: nodes, pods, groups and claims as they are, and who bound whom.
 
 A `Ledger` follows the store and tells its `readers` of every single write, so that nothing that was so for a
 moment is missed.  Next: `promises.py`, the readers.
@@ -12,6 +12,11 @@ from muster.sim.storm.door import Landed
 from muster.sim.view import ClusterView, Object, group_of, name_of, uid_of
 
 NODES, PODS, GROUPS = "nodes", "pods", "podgroups.scheduling.k8s.io"
+CLAIMS, VOLUME_CLAIMS, VOLUMES = (
+    "resourceclaims.resource.k8s.io",
+    "persistentvolumeclaims",
+    "persistentvolumes",
+)
 
 
 class Reader(Protocol):
@@ -30,7 +35,8 @@ class Ledger:
     """Objects by name (of one namespace), members by group, and the binding of each bound pod."""
 
     def __init__(self, store: Callable[[], Store]) -> None:
-        self.objects: dict[str, dict[str, Object]] = {NODES: {}, PODS: {}, GROUPS: {}}
+        kinds = (NODES, PODS, GROUPS, CLAIMS, VOLUME_CLAIMS, VOLUMES)
+        self.objects: dict[str, dict[str, Object]] = {kind: {} for kind in kinds}
         self.members: dict[str, dict[str, Object]] = {}  # by name of the group: pods by name
         self.landed: dict[str, Landed] = {}  # by uid of the pod
         self.changed_s: dict[str, float] = {}  # by name of the group: when something befell a member
@@ -53,6 +59,16 @@ class Ledger:
     def groups(self) -> dict[str, Object]:
         """Groups by name."""
         return self.objects[GROUPS]
+
+    @property
+    def claims(self) -> dict[str, Object]:
+        """Claims for devices by name."""
+        return self.objects[CLAIMS]
+
+    @property
+    def volume_claims(self) -> dict[str, Object]:
+        """Claims for volumes by name."""
+        return self.objects[VOLUME_CLAIMS]
 
     def members_of(self, group: str) -> list[Object]:
         """Pods that name this group."""

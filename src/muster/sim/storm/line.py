@@ -95,6 +95,8 @@ class Line:
         )
         if fault:
             self._server.count(fault)
+            if "claims/" in call.path:
+                self._server.count(f"claim write: {fault}")
         there_s, back_s = sky.between(*_TRAVEL_S), sky.between(*_TRAVEL_S)
         match fault:
             case "request not sent":

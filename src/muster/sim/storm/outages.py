@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from muster.controllers.device_driver import DEVICES
 from muster.controllers.kubelet import KUBELET_ANNOTATION
 from muster.sim.storm.replica import Replica
 from muster.sim.storm.world import StormWorld
@@ -167,11 +168,18 @@ class Outages:
 
     def _bring_back(self, node: Object) -> None:
         amounts = {key: str(value) for key, value in node["status"]["allocatable"].items()}
-        labels = {"kubernetes.io/hostname": name_of(node)}
+        metadata = node["metadata"]
+        annotations = {
+            key: text for key, text in (metadata.get("annotations") or {}).items() if key == DEVICES
+        }
         manifest = {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": name_of(node), "labels": labels},
+            "metadata": {
+                "name": name_of(node),
+                "labels": metadata["labels"],
+                "annotations": annotations,
+            },
             "status": {"capacity": amounts, "allocatable": amounts},
         }
         if self._client.create("node", manifest) is not None:

@@ -142,7 +142,7 @@ class SoundDecisions:
                 continue  # one that still knows what never was is about to be started anew
             if replica.has_decided:
                 replica.has_decided = False
-                for checker in (replica.whole, replica.room, replica.evictions, replica.backoffs):
+                for checker in replica.judges:
                     for complaint in checker.check(now_s):
                         yield f"{replica.identity}: {checker.name}: {complaint}"
             for complaint in replica.questions.check(now_s):

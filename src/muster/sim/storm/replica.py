@@ -33,12 +33,19 @@ from muster.sim.storm.answers import LostIsAskedFor
 from muster.sim.storm.informer import Informer, Source
 from muster.sim.storm.line import Answer, Line, Server
 from muster.sim.storm.outbox import Outbox
+from muster.sim.storm.prepared import PreparedAsTold
 from muster.sim.storm.releases import ReleasesBackOff
 from muster.sim.storm.weather import Sky
 from muster.sim.told import GangWhole, RoomAsTold, Told
 
 LEASE_NAME = "muster"
-_CRASH_WEIGHT = {"BindPod": 2.0, "EvictPod": 6.0, "PatchGroupStatus": 2.0}  # the rarer the effect
+_CRASH_WEIGHT = {
+    "BindPod": 2.0,
+    "EvictPod": 6.0,
+    "PatchGroupStatus": 2.0,
+    "WriteClaim": 6.0,
+    "SelectNode": 6.0,
+}  # the rarer the effect
 
 
 class Surroundings(Server, Source, Protocol):
@@ -118,6 +125,8 @@ class Replica:
         self.evictions = SoundEvictions(self.told)
         self.backoffs = ReleasesBackOff(self.told)
         self.questions = LostIsAskedFor(self.told)
+        self.prepared = PreparedAsTold(self.told)
+        self.judges = (self.whole, self.room, self.evictions, self.backoffs, self.prepared)
         self.line = Line(world, sky, identity)
         self._world = world
         self._sky = sky
@@ -314,6 +323,7 @@ class Replica:
         self.evictions.observe(event, effects, now_s)
         self.backoffs.observe(event, effects, now_s)
         self.questions.observe(event, effects, now_s)
+        self.prepared.observe(event, effects, now_s)
         for effect in effects:
             if self.is_dead:
                 return

@@ -14,6 +14,7 @@ from muster.sim.loop import Checker, Simulation, Violation
 from muster.sim.report import Meter, Report
 from muster.sim.run import START_S, replay_line
 from muster.sim.storm.bounds import NotHeldIdle, NoticesBackup, SaysWhatIs
+from muster.sim.storm.claimed import DevicesOnce, GivenBack, NotClaimedIdle
 from muster.sim.storm.outages import Outages
 from muster.sim.storm.promises import (
     BeginsWithAll,
@@ -23,6 +24,7 @@ from muster.sim.storm.promises import (
     TrueIsTrue,
 )
 from muster.sim.storm.settled import ConditionsAgree, KnowsWhatIs, WholeOrEmpty
+from muster.sim.storm.supplies import Supplies
 from muster.sim.storm.transitions import Transitions
 from muster.sim.storm.users import Users
 from muster.sim.storm.weather import Sky, Weather
@@ -30,7 +32,7 @@ from muster.sim.storm.world import REPLICAS, StormWorld
 
 SCENARIO = "storm"
 STORM_S = 1200.0
-REST_S = 40.0  # at the end of it nobody makes anything any more
+REST_S = 90.0  # at the end of it nobody makes anything any more
 CALM_S = 660.0  # longer than a bind time-out and the backoffs after it
 
 
@@ -57,7 +59,7 @@ class Storm:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.counts: Counter[str] = Counter()
-        sequences = np.random.SeedSequence([seed, 0x5707]).spawn(6)
+        sequences = np.random.SeedSequence([seed, 0x5707]).spawn(7)
         streams = [np.random.Generator(np.random.PCG64(sequence)) for sequence in sequences]
         self.sky = Sky(Weather.draw(streams[0]), streams[1])
         self.world = StormWorld(
@@ -67,12 +69,17 @@ class Storm:
             sky=self.sky,
             count=self._count,
         )
-        self.users = Users(self.world, streams[4], storm_s=STORM_S)
+        self.supplies = Supplies(self.world, streams[6], storm_s=STORM_S)
+        self.users = Users(self.world, streams[4], self.supplies, storm_s=STORM_S)
         self.outages = Outages(self.world, streams[5], storm_s=STORM_S)
         self.starts = Starts(self.world.ledger, self.world.is_outdated)
         self.meter = Meter(self.world.ledger.view)
         true_is_true = TrueIsTrue(self.starts)
-        bounds = [NotHeldIdle(self.world, self.starts), SaysWhatIs(self.world)]
+        bounds = [
+            NotHeldIdle(self.world, self.starts),
+            NotClaimedIdle(self.world, self.starts),
+            SaysWhatIs(self.world),
+        ]
         transitions = Transitions(self.world.ledger, self.starts, self._count)
         self.world.ledger.readers += [self.starts, true_is_true, *bounds, transitions]
         self.simulation = Simulation(
@@ -82,6 +89,7 @@ class Storm:
                 BindsAsDecided(self.world),
                 SoundDecisions(self.world),
                 BeginsWithAll(self.world),
+                DevicesOnce(self.world),
                 true_is_true,
                 *bounds,
                 Sampled(NoticesBackup(self.world), every_s=1.0),
@@ -114,6 +122,7 @@ class Storm:
 
     def _play(self, until_event: int | None) -> None:
         simulation = self.simulation
+        self.supplies.start()
         self.users.start()
         self.outages.start()
         for name in REPLICAS:
@@ -125,7 +134,7 @@ class Storm:
         simulation.run_until(START_S + STORM_S + CALM_S, step_max=until_event)
         if until_event is None or simulation.steps < until_event:
             whole_or_empty = WholeOrEmpty(self.world, self.starts)
-            simulation.judge([whole_or_empty, ConditionsAgree(self.world)])
+            simulation.judge([whole_or_empty, ConditionsAgree(self.world), GivenBack(self.world)])
 
     def _calm(self) -> None:
         if not self.world.is_up:
@@ -133,6 +142,7 @@ class Storm:
             return
         self.outages.calm()
         self.users.calm()
+        self.supplies.calm()
 
     def _count(self, name: str) -> None:
         self.counts[name] += 1

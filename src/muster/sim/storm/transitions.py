@@ -5,11 +5,34 @@
 
 from collections.abc import Callable, Iterable
 
-from muster.sim.storm.ledger import GROUPS, PODS, Ledger
+from muster.controllers.volume_readings import SELECTED_NODE
+from muster.sim.storm.ledger import CLAIMS, GROUPS, PODS, VOLUME_CLAIMS, Ledger
 from muster.sim.storm.promises import Starts, holds, says_scheduled
-from muster.sim.view import Object, group_of, is_leaving, min_count_of, name_of, node_of, phase_of, uid_of
+from muster.sim.view import (
+    Object,
+    claims_of,
+    devices_in,
+    group_of,
+    is_leaving,
+    is_waiting,
+    min_count_of,
+    name_of,
+    node_of,
+    phase_of,
+    uid_of,
+    users_of,
+)
 
-_EFFECTS = ("BindPod", "EvictPod", "PatchPodStatus", "PatchGroupStatus", "RecordEvent")
+_EFFECTS = (
+    "BindPod",
+    "EvictPod",
+    "PatchPodStatus",
+    "PatchGroupStatus",
+    "RecordEvent",
+    "SelectNode",
+    "WriteClaim",
+)
+_LOST = ("request reset, done", "answer lost", "request late", "answered 500, done")
 
 FAULTS = (
     "request not sent",
@@ -34,6 +57,15 @@ FAULTS = (
     "kubelet refused: UnexpectedAdmissionError",
     "quota refused a pod",
     "status write refused by a webhook",
+    "claim write refused with 403",
+    "claim write refused with 409",
+    "volume choice refused with 403",
+    *(f"claim write: {fault}" for fault in _LOST),
+    "provisioner failed",
+    "user deleted a claim for a device",
+    "user deleted a claim for a volume",
+    "rival took a device",
+    "rival took a device of another claim",
     "event late",
     "event doubled",
     "watch expired (410)",
@@ -81,6 +113,13 @@ TRANSITIONS = (
     "pod succeeded",
     "pod failed",
     "group gone",
+    "claim got a device",
+    "claim given back before its pod was bound",
+    "claim free after its pod",
+    "device in two claims",
+    "volume made",
+    "volume given up for another node",
+    "gang with claims started",
 )
 
 REQUIRED = (*FAULTS, *TRANSITIONS)
@@ -110,6 +149,13 @@ class Transitions:
                 self._count("group gone")
             else:
                 self._see_group(after)
+        elif kind == CLAIMS and before is not None:
+            self._see_claim(before, after)
+        elif kind == VOLUME_CLAIMS and before is not None and after is not None:
+            if after["spec"].get("volumeName") and not before["spec"].get("volumeName"):
+                self._count("volume made")
+            if _selected(before) and not _selected(after):
+                self._count("volume given up for another node")
 
     def restored(self, now_s: float) -> None:
         """Gangs may be anything now."""
@@ -129,6 +175,20 @@ class Transitions:
                 self._count("pod preempted")
             elif "ReleasedByScheduler" in reasons:
                 self._count("pod released")
+
+    def _see_claim(self, before: Object, after: Object | None) -> None:
+        had, has = devices_in(before), devices_in(after) if after is not None else []
+        if has and not had:
+            self._count("claim got a device")
+            others = (each for each in self._ledger.claims.values() if uid_of(each) != uid_of(before))
+            if any(device in has for other in others for device in devices_in(other)):
+                self._count("device in two claims")
+        elif had and not has:
+            pods = [self._ledger.pods.get(name) for name in users_of(before).values()]
+            if any(pod is not None and is_waiting(pod) for pod in pods):
+                self._count("claim given back before its pod was bound")
+            else:
+                self._count("claim free after its pod")
 
     def _see_group(self, group: Object) -> None:
         uid, needed = uid_of(group), min_count_of(group)
@@ -150,6 +210,8 @@ class Transitions:
         if uid not in self._started:
             self._started.add(uid)
             self._count("gang started")
+            if any(map(claims_of, self._ledger.members_of(name_of(group)))):
+                self._count("gang with claims started")
             if uid in self._half:
                 self._count("gang started after it was half held")
         if not whole and uid not in self._decayed:
@@ -158,3 +220,8 @@ class Transitions:
         elif whole and uid in self._decayed and says_scheduled(group):
             self._decayed.discard(uid)
             self._count("gang whole again")
+
+
+def _selected(claim: Object) -> bool:
+    """Whether a node was chosen for which its volume is to be made."""
+    return SELECTED_NODE in (claim["metadata"].get("annotations") or {})

@@ -23,6 +23,7 @@ from muster.sim.client import (
     pod_spec,
     priority_class_manifest,
 )
+from muster.sim.storm.supplies import RIVAL, Supplies
 from muster.sim.storm.world import StormWorld
 from muster.sim.view import (
     Object,
@@ -39,7 +40,6 @@ from muster.sim.view import (
 
 GATE = "example.com/hold"
 GANGS = (20, 27)
-RIVAL = "rival"
 _PRIORITIES = {"low": 10, "high": 1000}
 _OWNER_LOOKS_S = 5.0
 _POLICIES = ("replace", "hold", "restart", "release")
@@ -64,10 +64,13 @@ class Gang(Struct):
 class Users:
     """Acts on the world at random moments until `end_s`."""
 
-    def __init__(self, world: StormWorld, generator: np.random.Generator, *, storm_s: float) -> None:
+    def __init__(
+        self, world: StormWorld, generator: np.random.Generator, supplies: Supplies, *, storm_s: float
+    ) -> None:
         self._world = world
         self._client = world.client
         self._generator = generator
+        self._supplies = supplies
         self._storm_s = storm_s
         self._gangs: dict[str, Gang] = {}
         self._made = 0
@@ -94,7 +97,7 @@ class Users:
         for name, value in _PRIORITIES.items():
             self._client.create("priorityclass", priority_class_manifest(name, value))
         for number in range(int(self._generator.integers(10, 13))):
-            self.add_node(f"node-{number}", cpu=int(self._generator.integers(4, 9)))
+            self._add_node("node", number, cpu=int(self._generator.integers(4, 9)), devices=2)
         for _ in range(int(self._generator.integers(*GANGS))):
             self._post(self._add_gang, float(self._generator.uniform(0, self._storm_s - 60)))
         for _ in range(int(self._generator.integers(50, 80))):
@@ -113,15 +116,18 @@ class Users:
         for node in list(self._world.ledger.nodes.values()):
             self._client.patch("node", name_of(node), {"spec": {"unschedulable": False}})
         for number in range(4):
-            self.add_node(f"spare-{number}", cpu=40)
+            self._add_node("spare", number, cpu=40, devices=32)
 
     def rest(self) -> None:
         """Owners replace nobody any more."""
         self._rests = True
 
-    def add_node(self, name: str, *, cpu: int) -> None:
+    def _add_node(self, kind: str, number: int, *, cpu: int, devices: int) -> None:
         """A node of this size."""
-        self._client.create("node", node_manifest(name, {"cpu": str(cpu), "memory": "64Gi", "pods": "60"}))
+        amounts = {"cpu": str(cpu), "memory": "64Gi", "pods": "60"}
+        manifest = node_manifest(f"{kind}-{number}", amounts)
+        self._supplies.add_to_node(manifest, number, devices=devices)
+        self._client.create("node", manifest)
 
     # ── when ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -159,6 +165,7 @@ class Users:
             annotations["muster.dev/ready-timeout"] = "45s"
         cpu = str(self._generator.choice(["1", "1", "500m", "2", "3"]))
         spec = pod_spec({"cpu": cpu}, scheduler=SCHEDULER_NAMES[0], group=name, priority_class=priority_class)
+        spec |= self._supplies.draw()
         manifest = group_manifest(
             name, min_count, priority_class=priority_class, goes_whole=self._strikes(0.3)
         )

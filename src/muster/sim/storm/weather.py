@@ -34,6 +34,11 @@ class Weather(Struct, frozen=True):
     out_of_cpu: float = 0.0  # accepted, and the kubelet refuses
     unexpected_admission: float = 0.0  # the same for want of a device
 
+    # what a scheduler writes on a claim before the binding
+    claim_denied: float = 0.0  # 403 from an admission webhook
+    claim_conflict: float = 0.0  # 409
+    choice_denied: float = 0.0  # of a node for a volume: 403
+
     # an event on its way to a scheduler
     event_late: float = 0.0
     event_late_s_max: float = 0.0
@@ -85,6 +90,9 @@ class Weather(Struct, frozen=True):
             crash_untold=rate(0.004),
             resume_expired=rate(0.5),
             broken_long=rate(0.3),
+            claim_denied=rate(0.05),
+            claim_conflict=rate(0.05),
+            choice_denied=rate(0.05),
         )
 
 

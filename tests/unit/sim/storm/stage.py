@@ -52,11 +52,19 @@ class Stage:
         self.post(lambda: None, 0.0)  # so that the world sees what was asked of it between two runs
         self.simulation.run_until(self.simulation.now_s + seconds)
 
-    def gang(self, name: str, size: int, *, min_count: int | None = None, cpu: str = "1") -> None:
-        """A gang with all its members."""
+    def gang(
+        self,
+        name: str,
+        size: int,
+        *,
+        min_count: int | None = None,
+        cpu: str = "1",
+        more: Object | None = None,
+    ) -> None:
+        """A gang with all its members; `more`: what else their spec says."""
         self.world.client.create("group", group_manifest(name, min_count or size))
         for number in range(size):
-            spec = pod_spec({"cpu": cpu}, scheduler="muster", group=name)
+            spec = pod_spec({"cpu": cpu}, scheduler="muster", group=name) | (more or {})
             self.world.client.create("pod", pod_manifest(f"{name}-{number}", spec))
 
     def pod(self, name: str, *, scheduler: str = "muster") -> None:

@@ -3,13 +3,16 @@
 from tests.unit.sim.storm.stage import Stage, generator
 
 from muster.sim.client import NAMESPACE
+from muster.sim.storm.supplies import Supplies
 from muster.sim.storm.users import GANGS, Users
 from muster.sim.view import is_gated, phase_of, takes_pods
 
 
 def played(seconds: float, *, seed: int = 1) -> tuple[Stage, Users]:
     stage = Stage(nodes=0)
-    users = Users(stage.world, generator(seed), storm_s=300.0)
+    supplies = Supplies(stage.world, generator(seed), storm_s=300.0)
+    supplies.start()
+    users = Users(stage.world, generator(seed), supplies, storm_s=300.0)
     users.start()
     stage.run(seconds)
     return stage, users
