@@ -130,6 +130,8 @@ class GivenBack:
         """Claims with devices that nobody uses."""
         pods = self._world.ledger.pods
         for name, claim in self._world.ledger.claims.items():
+            if not claim["metadata"].get("ownerReferences"):
+                continue  # a rival's, of whose pods nobody takes care
             users = [(uid, pods.get(user)) for uid, user in users_of(claim).items()]
             using = [
                 pod for uid, pod in users if pod is not None and uid_of(pod) == uid and not has_ended(pod)
