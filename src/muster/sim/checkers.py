@@ -72,8 +72,8 @@ class NothingForgotten:
             return
         report = scheduler.report()
         queued = Counter(key for pending in report.pending for key in pending.waiting)
-        placed = (*report.bindings, *report.preparations)
-        on_the_wire = {each.uid for each in placed} | self._told.accepted
+        on_the_wire = {binding.uid for binding in report.bindings} | self._told.accepted
+        on_the_wire |= {preparation.uid for preparation in report.preparations}
         for key, pod in self._told.pods.items():
             to_place = self._is_to_place(pod) and pod.metadata.uid not in on_the_wire
             if to_place and queued[key] != 1:

@@ -95,13 +95,14 @@ class FrontDoor:
             return None
         weather = self._sky.weather
         if "/persistentvolumeclaims/" in request.path:
-            chances = (("volume choice refused with 403", weather.choice_denied),)
+            fate = self._sky.pick((("volume choice refused with 403", weather.choice_denied),))
         else:
-            chances = (
-                ("claim write refused with 403", weather.claim_denied),
-                ("claim write refused with 409", weather.claim_conflict),
+            fate = self._sky.pick(
+                (
+                    ("claim write refused with 403", weather.claim_denied),
+                    ("claim write refused with 409", weather.claim_conflict),
+                )
             )
-        fate = self._sky.pick(chances) if request.user else ""
         if not fate:
             return None
         self._count(fate)

@@ -79,11 +79,11 @@ class PreparedAsTold:
             case DevicesSeen(ResourceClaim() as claim):
                 return self._learn_claim(claim)
             case DevicesGone(kind, key) if kind is ResourceClaim:
-                self._forget_claim(tuple(key))
+                self._forget_claim((key.namespace, key.name))
             case StorageSeen(PersistentVolumeClaim() as claim):
                 self._volume_claims[claim.metadata.namespace, claim.metadata.name] = claim
             case StorageGone(kind, key) if kind is PersistentVolumeClaim:
-                self._volume_claims.pop(tuple(key), None)
+                self._volume_claims.pop((key.namespace, key.name), None)
         return set()
 
     def _learn_claim(self, claim: ResourceClaim) -> set[Key]:
