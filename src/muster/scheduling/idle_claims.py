@@ -12,7 +12,7 @@ from muster.cluster.extended_resources import is_extended_claim_of
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import DropClaim, WriteClaim
 from muster.scheduling.books import Books
-from muster.scheduling.claim_users import clear, members_using
+from muster.scheduling.claim_users import clear, is_prepared_for, members_using
 from muster.scheduling.extended_claims import drop_made
 from muster.scheduling.members import Stage
 
@@ -63,7 +63,8 @@ def free_idle(books: Books, now_s: float) -> list[WriteClaim | DropClaim]:
             continue  # it is somebody else's, or well used
         _look_by(books, key, now_s + IDLE_S)
         waits = all(member.stage is Stage.WAITING and books.members.is_ours(member.pod) for member in members)
-        if not waits and not books.state.devices.is_freed(key):
+        is_idle = waits and not is_prepared_for(books, name)
+        if not is_idle and not books.state.devices.is_freed(key):
             continue
         if uid := is_extended_claim_of(claim):
             effects += drop_made(books, members[0].key, uid)
