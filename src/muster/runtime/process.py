@@ -62,6 +62,7 @@ from muster.runtime.executor import Executor
 from muster.runtime.kubeconfig import Access
 from muster.runtime.leader import LeaderElector
 from muster.runtime.loop import SchedulerLoop
+from muster.runtime.memory import find_trim, keep_trimmed
 from muster.runtime.metrics import (
     Address,
     HealthServer,
@@ -278,6 +279,8 @@ class SchedulerProcess:
         async with asyncio.TaskGroup() as group:
             self._watch_tasks = [group.create_task(watch.run()) for watch in self._watches]
             tasks = [group.create_task(self._loop.run()), group.create_task(self._lead(group))]
+            if (trim := find_trim()) is not None:
+                tasks.append(group.create_task(keep_trimmed(trim, now_s=self._now_s, pause=asyncio.sleep)))
             await self._stopping.wait()
             for task in (*tasks, *self._watch_tasks):
                 task.cancel()
