@@ -1,4 +1,4 @@
-"""Memory that was given up goes back to the system: by itself the C library keeps what lies between other blocks.
+"""Memory that was given up goes back to the system: by itself the C library keeps what lies between blocks.
 
 Buffers of connections, lists and long lines leave holes, and a process that lives for months would keep the
 most it ever had.  Nothing here knows what is in the memory.  Next: `runtime/process.py`, which has it done.
