@@ -6,6 +6,7 @@ Axis letters used in docstrings: N nodes, P pods, R resources, D domains, G grou
 from typing import TypeVar
 
 import numpy as np
+import numpy.ma
 import numpy.typing as npt
 
 Bool = npt.NDArray[np.bool_]

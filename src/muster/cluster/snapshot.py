@@ -21,7 +21,7 @@ from muster.cluster.gpu_slots import GpuSlots, GpuTable, slots_of
 from muster.cluster.images import NodeImages
 from muster.cluster.pod_rules import NamespaceLabels, has_pod_rules, label_keys_read
 from muster.cluster.pod_table import PodColumns, PodTable
-from muster.cluster.requests import HostPort, host_ports, pod_requests
+from muster.cluster.requests import Amounts, HostPort, host_ports, pod_requests
 from muster.cluster.topology import NodeLabels, NodeTaints
 from muster.cluster.volumes import NO_VOLUMES, Volumes
 
@@ -81,6 +81,7 @@ class PlacedPods(NamedTuple):
 
     `have_rules`: some placed pod has affinity or anti-affinity to others.  `label_keys_read`: label keys of
     pods that rules of any known pod read, placed or not.  `gpus` is None while nobody shares any.
+    `amounts_of` gives what a pod takes: of one that is placed, as the books have it already.
     """
 
     by_row: Sequence[tuple[Pod, ...]]
@@ -95,6 +96,7 @@ class PlacedPods(NamedTuple):
     gpus: GpuSlots | None = None
     gpu_table: GpuTable | None = None
     share_devices: bool = False  # some placed pod says what part of a GPU it takes
+    amounts_of: Callable[[Pod], Amounts] = pod_requests
 
 
 class _Asked(NamedTuple):
@@ -131,6 +133,7 @@ class Snapshot:
         self.have_rules = pods.have_rules  # some pod here has affinity or anti-affinity to other pods
         self.history = history  # of the frozen snapshot, on its forks, too
         self.share_devices = pods.share_devices  # some pod here says what part of a GPU it takes
+        self.amounts_of = pods.amounts_of  # what a pod takes; of one that is placed without reading it again
         self.is_fork = False
         self._gpus = pods.gpus
         self._columns = columns
@@ -180,7 +183,7 @@ class Snapshot:
         # Plugins ask for the same pod nine times a decision, and quantities are text: 60 µs together.
         asked = self._asked.get(id(pod))
         if asked is None or asked.pod is not pod:
-            amounts = pod_requests(pod)
+            amounts = self.amounts_of(pod)
             request = self.axis.row(amounts)
             request.flags.writeable = False
             unknown = sorted(
@@ -321,9 +324,8 @@ class Snapshot:
     def place_each(self, pods: Sequence[Pod], rows: Int32, requests: Int64) -> None:
         """Place unlike pods at once.  Shapes: rows [len(pods)]; requests [len(pods), R], what each takes."""
         self._own_requested()
-        touched = np.unique(rows)
         limit = INT64_MAX // (2 * len(pods) + 2)  # below it no sum of them can leave the range
-        if max(self.requested[touched].max(initial=0), requests.max(initial=0)) < limit:
+        if max(self.requested[rows].max(initial=0), requests.max(initial=0)) < limit:
             np.add.at(self.requested, rows, requests)
         else:
             for row, request in zip(rows.tolist(), requests, strict=True):
@@ -334,13 +336,13 @@ class Snapshot:
     def remove_each(self, pods: Sequence[Pod], rows: Int32, requests: Int64) -> None:
         """Remove pods at once; shapes as in `place_each`.  Raises ValueError if one is not there."""
         self._own_requested()
-        gone: dict[int, set[tuple[str, str]]] = {}
+        gone: dict[int, list[Pod]] = {}
         for pod, row in zip(pods, rows.tolist(), strict=True):
-            gone.setdefault(row, set()).add((pod.metadata.namespace, pod.metadata.name))
+            gone.setdefault(row, []).append(pod)
         touched = np.array(list(gone), dtype=np.int32)
         is_saturated = (self.requested[touched] == INT64_MAX).any(axis=1)
-        for row, names in gone.items():
-            self._drop(row, names)
+        for row, leaving in gone.items():
+            self._drop(row, leaving)
         self._moves += [PodMove(pod, row, -1) for pod, row in zip(pods, rows.tolist(), strict=True)]
         if self._gpus is not None:
             for pod, row in zip(pods, rows.tolist(), strict=True):
@@ -352,13 +354,17 @@ class Snapshot:
                 total = add_saturating(total, self.request_of(other))
             self.requested[row] = total
 
-    def _drop(self, row: int, names: set[tuple[str, str]]) -> None:
-        """Take pods of these names off the lists of a row, and their host ports with them."""
+    def _drop(self, row: int, gone: Sequence[Pod]) -> None:
+        """Take pods off the lists of a row, and their host ports with them."""
         there = self.pods_on(row)
-        left = tuple(pod for pod in there if (pod.metadata.namespace, pod.metadata.name) not in names)
-        if len(left) + len(names) != len(there):
-            missing = names - {(pod.metadata.namespace, pod.metadata.name) for pod in there}
-            raise ValueError(f"pod {'/'.join(min(missing))} is not on row {row}")
+        objects = {id(pod) for pod in gone}
+        left = tuple(pod for pod in there if id(pod) not in objects)
+        if len(left) + len(gone) != len(there):  # not these very objects: later states of some of them
+            names = {(pod.metadata.namespace, pod.metadata.name) for pod in gone}
+            left = tuple(pod for pod in there if (pod.metadata.namespace, pod.metadata.name) not in names)
+            if len(left) + len(names) != len(there):
+                missing = names - {(pod.metadata.namespace, pod.metadata.name) for pod in there}
+                raise ValueError(f"pod {'/'.join(min(missing))} is not on row {row}")
         self._pods_left[row] = left
         self._pods_here.pop(row, None)
         if self.host_ports_on(row):

@@ -5,6 +5,7 @@ and frozen snapshots.  Changed only inside `Scheduler.handle`.  Next: `snapshot.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -351,6 +352,7 @@ class ClusterState:
             gpus=self._gpus.freeze(len(by_row)) if self._gpus.active else None,
             gpu_table=self._gpus,
             share_devices=self._sharing_pods > 0,
+            amounts_of=partial(_amounts_in, self._records),
         )
 
     # ── room ─────────────────────────────────────────────────────────────────────────────────────
@@ -463,6 +465,13 @@ class ClusterState:
         if pod.metadata.uid in self._gone_pods:
             return True
         return record is not None and is_older(pod.metadata, record.pod.metadata)
+
+
+def _amounts_in(records: Mapping[PodKey, _Record], pod: Pod) -> Amounts:
+    """What the pod takes, as reckoned when this very object was placed; reckoned now if it is not."""
+    record = records.get(_key_of(pod))
+    is_known = record is not None and record.pod is pod and record.node_name
+    return record.amounts if record is not None and is_known else pod_requests(pod)
 
 
 def _key_of(pod: Pod) -> PodKey:

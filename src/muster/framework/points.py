@@ -176,6 +176,23 @@ class Filter(Protocol):
 
 
 @runtime_checkable
+class MindsPods(Protocol):
+    """A filter that reads pods and can say at once that none of them matters to some pod.
+
+    Without it each pod that may go is asked about by `rows_changed`: 9 of 70 ms of a gang's preemption.
+    """
+
+    name: ClassVar[str]
+
+    def minds_pods(self, pod: Pod, snapshot: Snapshot) -> bool:
+        """Whether the coming or going of some pod here, or gone on this fork, could change what is said.
+
+        False is a promise: of all these `rows_changed` gives no rows.
+        """
+        ...
+
+
+@runtime_checkable
 class Example(Protocol):
     """A filter that can show on one node what its refusal rests on; every filter of Muster's own serves it.
 

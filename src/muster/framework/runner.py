@@ -31,6 +31,7 @@ from muster.framework.points import (
     Filter,
     Hints,
     MemberCheck,
+    MindsPods,
     NodeReason,
     PackingRule,
     PlacementFeasible,
@@ -360,16 +361,17 @@ class Runner:
         return steered
 
     def counts_only(self, others: Sequence[Pod], pod: Pod, snapshot: Snapshot) -> bool:
-        """Whether these, wherever they come or go, matter to `pod` by the room of their own row alone.
+        """Whether these, placed here or gone on this fork, matter to `pod` by the room of their row alone.
 
-        That is so when no filter but those that count copies changes its mind about `pod` on their account.
+        That is so when no filter but those that count copies changes its mind on their account.
         """
         counting = self.counting
         for plugin in self.filters:
             if plugin.name in counting or getattr(plugin, "reads_pods", True) is False:
                 continue
             with blamed(plugin.name, "rows_changed", pod.metadata.name):
-                for other in others:
+                minds = not isinstance(plugin, MindsPods) or plugin.minds_pods(pod, snapshot)
+                for other in others if minds else ():
                     changed = plugin.rows_changed(other, ANY_ROW, pod, snapshot)
                     if changed is None or changed.size:
                         return False

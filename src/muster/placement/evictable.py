@@ -2,7 +2,7 @@
 
 In come units and a snapshot; out go arrays, and forks without some of the units.  Next: `reprieve.py` and
 `steering.py`, which work on them.
-Axes: V pods of the units that are on known nodes, R resources.
+Axes: U units, V pods of the units that are on known nodes, R resources.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,6 @@ import numpy as np
 
 from muster.api.core import Pod
 from muster.base.arrays import Int32, Int64
-from muster.cluster.requests import pod_requests
 from muster.cluster.snapshot import Snapshot
 from muster.placement.victims import Unit
 
@@ -19,14 +18,18 @@ from muster.placement.victims import Unit
 class UnitColumns:
     """Units, the most important first, and their pods in the same order.
 
-    `leaving` holds the ids of units of which all pods are being deleted already.
-    Shapes   rows, owner [V], owner as an index into `units`; requests [V, R].
+    `leaving` holds the ids of units of which all pods are being deleted already; `priority` is each unit's,
+    `staying` how many of its pods nobody has asked to delete yet.
+    Shapes   priority, staying [U]; rows, owner [V], owner as an index into `units`; requests [V, R].
     """
 
     def __init__(self, units: Sequence[Unit], snapshot: Snapshot) -> None:
         self.units = tuple(units)
         self.index_of = {id(unit): index for index, unit in enumerate(self.units)}
-        self.leaving = frozenset(id(unit) for unit in self.units if unit.is_leaving)
+        staying = [len(unit.staying) for unit in self.units]
+        self.staying: Int64 = np.array(staying, dtype=np.int64)
+        self.priority: Int64 = np.array([unit.priority for unit in self.units], dtype=np.int64)
+        self.leaving = frozenset(id(unit) for unit, left in zip(self.units, staying, strict=True) if not left)
         found = [
             (pod, row, index) for index, unit in enumerate(self.units) for pod, row in unit.pods if row >= 0
         ]
@@ -61,6 +64,6 @@ class UnitColumns:
 def _requests_of(pods: Sequence[Pod], snapshot: Snapshot) -> Int64:
     """[V, R] what each pod takes; equal amounts are turned into a row once."""
     kinds: dict[tuple[tuple[str, int], ...], int] = {}
-    kind_of = [kinds.setdefault(tuple(pod_requests(pod).items()), len(kinds)) for pod in pods]
+    kind_of = [kinds.setdefault(tuple(snapshot.amounts_of(pod).items()), len(kinds)) for pod in pods]
     table = [snapshot.axis.row(dict(amounts)) for amounts in kinds]
     return np.array(table, dtype=np.int64).reshape(len(kinds), len(snapshot.axis))[kind_of]

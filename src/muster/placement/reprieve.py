@@ -28,6 +28,7 @@ class Reprieve:
         self._judge = judge
         self._reach: Reach = {}
         self._by_counting: dict[ShapeKey, bool] = {}
+        self._shape_of: dict[tuple[int, frozenset[str]], tuple[Pod, ShapeKey]] = {}  # by identity, held
 
     def find_needed(self, units: Sequence[Unit], seats: Seats, ground: Snapshot) -> tuple[Unit, ...]:
         """Who of these cannot stay when the preemptor takes these seats.
@@ -118,7 +119,11 @@ class Reprieve:
 
     def _shapes_of(self, seats: Seats, ground: Snapshot) -> list[ShapeKey]:
         labels = self._judge.labels_read(ground.label_keys_read)
-        return [shape_key(pod, metadata=self._judge.reads_metadata, labels=labels) for pod, _ in seats]
+        for pod, _ in seats:
+            if (id(pod), labels) not in self._shape_of:
+                shape = shape_key(pod, metadata=self._judge.reads_metadata, labels=labels)
+                self._shape_of[id(pod), labels] = (pod, shape)
+        return [self._shape_of[id(pod), labels][1] for pod, _ in seats]
 
     def _shapes(self, seats: Seats, ground: Snapshot) -> dict[ShapeKey, Pod]:
         """A pod of each shape."""

@@ -46,16 +46,17 @@ class Steering:
         staying = [unit for unit in units if id(unit) not in columns.leaving]
         protected, unprotected = split_by_budgets(staying, budgets)
         order = (*protected, *unprotected)  # as they would be let back
-        price = np.array(
-            [
-                len(unit.staying) * (unit.priority + 2.0**31 + _BUDGET_PENALTY * (turn < len(protected)))
-                for turn, unit in enumerate(order)
-            ],
-            dtype=np.float64,
+        ordered = np.array([columns.index_of[id(unit)] for unit in order], dtype=np.int64)
+        turns = np.arange(len(order))
+        price = columns.staying[ordered] * (
+            columns.priority[ordered] + 2.0**31 + _BUDGET_PENALTY * (turns < len(protected))
         )
-        positions = columns.positions(order)
-        turn = np.repeat(np.arange(len(order)), [len(columns.pods_of(unit)) for unit in order])
-        keys, which = np.unique(columns.rows[positions] * max(len(order), 1) + turn, return_inverse=True)
+        turn_of_unit = np.full(len(columns.units), -1, dtype=np.int64)
+        turn_of_unit[ordered] = turns
+        turn = turn_of_unit[columns.owner]
+        positions = np.flatnonzero(turn >= 0)
+        turn, rows = turn[positions], columns.rows[positions].astype(np.int64)
+        keys, which = np.unique(rows * max(len(order), 1) + turn, return_inverse=True)
         self._amounts = np.zeros((len(keys), columns.requests.shape[1]), dtype=np.int64)
         np.add.at(self._amounts, which, columns.requests[positions])
         self._prices = price[keys % max(len(order), 1)] if len(keys) else np.zeros(0)

@@ -28,6 +28,7 @@ from muster.framework.points import (
     Filter,
     Hints,
     MemberCheck,
+    MindsPods,
     NodeVerdict,
     PackingRule,
     PlacementFeasible,
@@ -340,6 +341,9 @@ def _check_rows_changed(plugin: Filter, pod: Pod, snapshot: Snapshot, rows: Int3
                 "rows_changed",
                 "gives something for ANY_ROW if it does for some row",
             )
+            minds = not isinstance(plugin, MindsPods) or plugin.minds_pods(pod, fork)
+            is_nothing = changed is not None and not changed.size
+            _promise(minds or is_nothing, plugin, "minds_pods", "is True where a pod changes some row")
             if changed is None:
                 continue
             _promise(

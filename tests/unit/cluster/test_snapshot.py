@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from muster.api.quantity import INT64_MAX
 from muster.cluster.requests import HostPort
@@ -228,3 +229,14 @@ def test_placing_many_saturates_as_placing_one_does() -> None:
     assert fork.requested[0, fork.axis.column_of("memory")] == INT64_MAX
     fork.remove_each(pods[:1], np.zeros(1, dtype=np.int32), requests[:1])
     assert fork.requested[0, fork.axis.column_of("memory")] == INT64_MAX
+
+
+def test_a_later_state_of_a_pod_takes_it_off_beside_others_as_they_were() -> None:
+    snapshot = make_cluster().node("n1").running("a", "n1", cpu=1).running("b", "n1", cpu=1).snapshot()
+    a, b = snapshot.pods_on(0)
+    later = replace(a, metadata=replace(a.metadata, deletion_timestamp="2027-01-15T07:59:59Z"))
+    fork = snapshot.fork()
+    requests = np.array([snapshot.request_of(pod) for pod in (later, b)])
+    fork.remove_each((later, b), np.zeros(2, dtype=np.int32), requests)
+    assert fork.pods_on(0) == ()
+    assert not fork.requested.any()

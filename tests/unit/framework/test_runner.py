@@ -262,3 +262,38 @@ def test_an_order_that_raises_falls_back_to_priority_and_turn() -> None:
 def test_an_answer_of_the_wrong_shape_is_the_plugins_fault() -> None:
     with pytest.raises(PluginError, match="'Confused' raised at filter"):
         Runner([Weighted(Confused())]).filter(POD, SNAPSHOT, ROWS)
+
+
+class Hears(OnlyRow):
+    """Minds the pods of one name alone, and is asked about others only if it says so."""
+
+    def __init__(self, minds: bool) -> None:
+        super().__init__("Hears", 0)
+        self.minds = minds
+        self.asked: list[str] = []
+
+    capacity = None  # type: ignore[assignment]
+
+    def minds_pods(self, pod: Pod, snapshot: Snapshot) -> bool:
+        return self.minds
+
+    def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
+        self.asked.append(placed.metadata.name)
+        return None if placed.metadata.name == "loud" else np.empty(0, dtype=np.int32)
+
+
+@pytest.mark.parametrize(
+    ("minds", "others", "expected", "asked"),
+    [
+        (True, ["a", "loud", "b"], False, ["a", "loud"]),
+        (True, ["a", "b"], True, ["a", "b"]),
+        (False, ["a", "loud"], True, []),
+    ],
+)
+def test_pods_are_asked_about_one_by_one_only_where_some_may_matter(
+    minds: bool, others: list[str], expected: bool, asked: list[str]
+) -> None:
+    plugin = Hears(minds)
+    runner = make_runner(plugin)
+    assert runner.counts_only([make_pod(name) for name in others], POD, SNAPSHOT) is expected
+    assert plugin.asked == asked

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from muster.placement.evictable import UnitColumns
 from muster.placement.victims import Unit
@@ -38,3 +39,16 @@ def test_a_pod_that_is_not_there_cannot_go() -> None:
     columns = UnitColumns([Unit("a", 1, ((make_pod("a"), 0),))], snapshot)
     with pytest.raises(ValueError, match="default/a is not on row 0"):
         columns.remove(snapshot.fork(), [0])
+
+
+def test_a_unit_counts_the_pods_that_nobody_has_asked_to_delete() -> None:
+    snapshot = make_cluster().node("n1").snapshot()
+    going = make_pod("b")
+    going = replace(going, metadata=replace(going.metadata, deletion_timestamp="2027-01-15T07:59:59Z"))
+    units = [
+        Unit("pair", 7, ((make_pod("a"), 0), (going, 0)), True),
+        Unit("b", 3, ((going, 0),)),
+    ]
+    columns = UnitColumns(units, snapshot)
+    assert (columns.staying.tolist(), columns.priority.tolist()) == ([1, 0], [7, 3])
+    assert columns.leaving == {id(units[1])}

@@ -105,3 +105,11 @@ def test_laying_many_is_laying_one_after_the_other(
         left[row] -= 1
         slow.append(row)
     assert laid == slow
+
+
+def test_a_row_far_down_a_large_cluster_is_told_from_others() -> None:
+    cluster, _ = scene([1])
+    pod = make_pod("u", cpu=1)
+    units = [Unit(f"u{number}", 0, ((pod, 50_000),)) for number in range(43_000)]  # 50,000 × 43,000 > 2**31
+    steered = steering(cluster, units)
+    assert set(steered._row_of.tolist()) == {50_000}

@@ -366,3 +366,12 @@ def test_who_says_that_it_reads_no_pods_may_not_score_by_them() -> None:
 
     with pytest.raises(AssertionError, match="False is true of filter and score"):
         check_plugin(Sociable(), snapshots=[CROWDED])
+
+
+def test_who_says_that_no_pod_matters_may_not_change_its_rows() -> None:
+    class Deaf(Sound):
+        def minds_pods(self, pod: Pod, snapshot: Snapshot) -> bool:
+            return False
+
+    with pytest.raises(AssertionError, match="is True where a pod changes some row"):
+        check_plugin(Deaf(), snapshots=[CROWDED])
