@@ -3,9 +3,10 @@
 Stock removes everything weaker, fixes the place by score, and spares whom that place allows; what the place
 costs it never asks.  Here that is one candidate of several.  The others: without touching what budgets
 protect; without touching any but the least important priorities; each member where it costs least; each
-domain; at last, where there are few enough of them, every smaller set of victims.  In come units, a fork
-without them and a way to try the preemptor on a fork; out comes the cheapest (`Cost`), of equals the one
-found first.  A search is advanced by so much work at a time.  Next: `plugins/group_preemption.py`.
+domain; at last, where there are few enough of them, every smaller set of victims.  What does not fit with all
+of them gone may need some to stay, which is tried in fewer ways.  In come units, a fork without them and a
+way to try the preemptor on a fork; out comes the cheapest (`Cost`), of equals the one found first.  A search
+is advanced by so much work at a time.  Next: `plugins/group_preemption.py`.
 Axes: N node rows, K rows asked for, R resources.
 """
 
@@ -33,6 +34,8 @@ _WORK_MAX = 500_000  # members × nodes × tries
 _ROWS_MAX = 32  # compared one by one for a single member
 _SMALL = 20  # so many units may be searched for every smaller set
 _SETS_PER_TRY = 16
+_STAYING_TRIES = 64  # where all the others together were of no help
+_LEVELS_MAX = 8
 
 
 class Trial(Struct, frozen=True):
@@ -106,11 +109,14 @@ def repeat_eviction(
         for unit in units
         if unit.is_leaving or unit.priority < lowest or pods_of.get(unit.name) == _uids(unit)
     ]
-    search = EvictionSearch(victims, budgets, snapshot, judge, trial)
-    search.advance(trial.work + TRY_WORK)
-    again = search.answer
-    is_enough = isinstance(again, Eviction) and len(again.seats) >= len(found.seats)
-    return again if is_enough and isinstance(again, Eviction) else None
+    those = [unit for unit in victims if unit.is_leaving or pods_of.get(unit.name) == _uids(unit)]
+    for chosen in (victims, those):  # one of the less important may be needed where it is
+        search = EvictionSearch(chosen, budgets, snapshot, judge, trial)
+        search.advance(trial.work + TRY_WORK)
+        again = search.answer
+        if isinstance(again, Eviction) and len(again.seats) >= len(found.seats):
+            return again
+    return None
 
 
 def _uids(unit: Unit) -> frozenset[str]:
@@ -159,7 +165,7 @@ class EvictionSearch:
         self._work += self._try.work + TRY_WORK + len(self._units)
         found = self._everything_gone = self._try.on(self._ground, None, None)
         if not found.ok or not found.seats:
-            for _ in self._try_row_by_row():
+            for _ in self._try_with_some_staying(found):
                 yield True
             return
         self._wanted = len(found.seats)
@@ -287,14 +293,31 @@ class EvictionSearch:
                 return
             yield self._attempt(self._ground, self._units, np.array([row], dtype=np.int32))
 
-    def _try_row_by_row(self) -> Iterator[bool]:
-        """One member that needs some of those to stay: on each row, without the units of that row alone."""
-        if self._try.members > 1:
+    def _try_with_some_staying(self, alone: Trial) -> Iterator[bool]:
+        """It does not fit with everybody gone, but may where some stay, whose company or number it needs.
+
+        Without the less important alone; on each row without the units of that row alone; without every small
+        set.  Not asked where those it was refused for mind nothing but room: of that there is most already.
+        """
+        pods = [*alone.refused, *(pod for pod, _ in alone.seats)]
+        if alone.refused and self._reprieve.is_by_counting([(pod, 0) for pod in pods], self._ground):
             return
         self._wanted = 1
-        for row in sorted({row for unit in self._units for _, row in unit.pods if row >= 0})[:_ROWS_MAX]:
-            away = [unit for unit in self._units if any(at == row for _, at in unit.pods)]
-            yield self._attempt(self._without(away), away, np.array([row], dtype=np.int32))
+        self._tries_left = min(self._tries_left, _STAYING_TRIES)
+        staying = self._staying()
+        for priority in sorted({unit.priority for unit in staying})[:-1][:_LEVELS_MAX]:
+            yield self._attempt_without([unit for unit in staying if unit.priority <= priority])
+        for row in sorted({row for unit in staying for _, row in unit.pods if row >= 0})[:_ROWS_MAX]:
+            on_row = [unit for unit in staying if any(at == row for _, at in unit.pods)]
+            only = np.array([row], dtype=np.int32) if self._try.members == 1 else None
+            yield self._attempt_without(on_row, only)
+        if len(staying) <= _SMALL:
+            yield from self._try_sets((), _by_size(staying))
+
+    def _attempt_without(self, away: Sequence[Unit], rows: Int32 | None = None) -> bool:
+        """Try without these and those that are leaving anyway."""
+        gone = [*(unit for unit in self._units if id(unit) in self._columns.leaving), *away]
+        return self._attempt(self._without(gone), gone, rows)
 
     def _try_smaller_sets(self) -> Iterator[bool]:
         """Try every set of victims cheaper than the best, cheapest first, while the tries last."""
@@ -312,19 +335,22 @@ class EvictionSearch:
                         needed.append(unit)
                     yield True
             sets = _by_size([unit for unit in candidates if not any(unit is other for other in needed)])
+        yield from self._try_sets(needed, sets)
+
+    def _try_sets(self, needed: Sequence[Unit], sets: Iterator[tuple[Unit, ...]]) -> Iterator[bool]:
+        """Try these sets of victims, those needed added to each, that are cheaper than the best."""
         cheaper: list[tuple[Cost, tuple[Unit, ...]]] = []
         for chosen in islice(sets, self._tries_left * _SETS_PER_TRY):
             away = (*needed, *chosen)
             cost = cost_of(away, self._budgets)
-            if cost < self.best.cost:
+            if self._best is None or cost < self._best.cost:
                 cheaper.append((cost, away))
         self._work += self._tries_left * _SETS_PER_TRY
         cheaper.sort(key=lambda pair: pair[0])
-        leaving = [unit for unit in self._units if id(unit) in self._columns.leaving]
         for cost, away in cheaper:
-            if cost >= self.best.cost or self._tries_left <= 0:
+            if self._tries_left <= 0 or (self._best is not None and cost >= self._best.cost):
                 return
-            yield self._attempt(self._without([*leaving, *away]), [*leaving, *away])
+            yield self._attempt_without(away)
 
     def _is_needed(self, unit: Unit) -> bool:
         """Whether there is no placement beside it; False where that was not tried."""

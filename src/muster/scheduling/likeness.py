@@ -5,7 +5,8 @@ tries siblings in other orders, and `questions.py`, which asks nothing where no 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Hashable, Sequence
+from collections.abc import Container, Hashable, Iterator, Sequence
+from itertools import chain, permutations
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +26,17 @@ def shape_of(member: Member, snapshot: Snapshot, runner: Runner) -> ShapeKey:
     """What makes members alike for the rules in play."""
     labels = runner.labels_read(snapshot.label_keys_read)
     return member.shape(metadata=runner.reads_metadata, labels=labels)
+
+
+def orders_by_shape(members: Sequence[Member], snapshot: Snapshot, runner: Runner) -> Iterator[list[Member]]:
+    """The members in every order of their shapes, that of the last first, but for the order given."""
+    of_shape: dict[ShapeKey, list[Member]] = defaultdict(list)
+    for member in members:
+        of_shape[shape_of(member, snapshot, runner)].append(member)
+    for order in permutations(reversed(of_shape.values())):
+        alike = list(chain.from_iterable(order))
+        if alike != list(members):
+            yield alike
 
 
 def kinds_of(casts: Sequence[Cast], snapshot: Snapshot, runner: Runner) -> list[list[Cast]]:

@@ -7,7 +7,8 @@ parent; what is chosen is what the placement scores say, of equals the one named
 A composite (KEP-6012) is tried as stock does it: its groups in order, each with all that fits.  If that
 leaves somebody out, it is tried again with minima before surplus: first as many groups as it needs with as
 few members as they need, then every other group's minimum, then everybody else; and, where its minimum is
-not placed, in a few other orders of its groups, unless they are alike.  What that misses, `search.py` finds.
+not placed, in a few other orders of its groups, unless they are alike.  A group of it that fails is tried
+shape by shape.  What that misses of a minimum, `search.py` finds.
 Next: `attempt.py`.
 """
 
@@ -28,10 +29,11 @@ from muster.placement.laying import packing_ranks
 from muster.scheduling.board import Board, Findings, Outcome, name_first
 from muster.scheduling.contradictions import pinned_members
 from muster.scheduling.leaf import LeafTrial
-from muster.scheduling.likeness import kinds_of
+from muster.scheduling.likeness import kinds_of, orders_by_shape
 from muster.scheduling.members import Cast, Member
 from muster.scheduling.room import are_enough, find_room, score_by_counting
 
+LEAF_ORDERS_MAX = 24  # of members, in one try at a tree
 ORDERS_MAX = 6  # orders of siblings that are tried where that of creation does not place the minimum
 
 
@@ -50,6 +52,7 @@ class TreeTrial:
         self._runner = runner
         self._leaf_trial: LeafTrial | None = None
         self._bias: Float64 | None = None
+        self._orders_left = LEAF_ORDERS_MAX
 
     @property
     def being_tried(self) -> Sequence[Member]:
@@ -101,7 +104,29 @@ class TreeTrial:
         """Place the group in these very rows."""
         if cast.is_composite:
             return self._place_tree_in(cast, board, rows, aim)
+        return self._place_leaf_in(cast, board, rows, aim)
+
+    def _place_leaf_in(self, cast: Cast, board: Board, rows: Int32, aim: Aim) -> Outcome:
+        """Place a group of members in these rows; one of a tree shape by shape, where its order fails.
+
+        A root that fails is searched for; of a tree whose minimum is placed nobody searches for the others.
+        """
         waiting = still_waiting(cast, board)
+        outcome = self._try_leaf(cast, waiting, board, rows, aim)
+        if outcome.ok or outcome.is_error or cast.parent is None:
+            return outcome
+        for order in orders_by_shape(waiting, board.fork, self._runner):
+            if self._orders_left <= 0:
+                break
+            self._orders_left -= 1
+            again = self._try_leaf(cast, order, board, rows, aim)
+            if again.ok:
+                return again
+        return outcome
+
+    def _try_leaf(
+        self, cast: Cast, waiting: Sequence[Member], board: Board, rows: Int32, aim: Aim
+    ) -> Outcome:
         limit = None
         if aim is not Aim.EVERYTHING:
             limit = max(0, cast.missing_count - len(board.placed(cast)))

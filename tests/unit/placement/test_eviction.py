@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.unit.placement.slow_eviction import Score, SlowTry, choose_slowly, find_needed
@@ -34,11 +34,25 @@ from muster.plugins.inter_pod_affinity import InterPodAffinity
 from muster.plugins.node_ports import NodePorts
 from muster.plugins.node_resources import NodeResourcesFit
 from muster.plugins.priority_sort import PrioritySort
+from muster.plugins.topology_spread import PodTopologySpread
 from muster.testing.builders import make_cluster, make_pod
 
 RUNNER = Runner(
-    [Weighted(plugin) for plugin in (PrioritySort(), NodeResourcesFit(), NodePorts(), InterPodAffinity())]
+    [
+        Weighted(plugin)
+        for plugin in (
+            PrioritySort(),
+            NodeResourcesFit(),
+            NodePorts(),
+            PodTopologySpread(),
+            InterPodAffinity(),
+        )
+    ]
 )
+HOST = "kubernetes.io/hostname"
+LOUD = {"labelSelector": {"matchLabels": {"loud": "yes"}}, "topologyKey": HOST}
+NEAR_LOUD = {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [LOUD]}}}
+EVEN = {"topology_spread_constraints": [{**LOUD, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]}
 LEAVING = "2026-01-01T00:00:30Z"
 
 
@@ -69,7 +83,8 @@ def slow_tries(pods: list[Pod], minimum: int) -> Callable[[Snapshot, Int32 | Non
 
 def trial_of(pods: list[Pod], rows: list[int], minimum: int) -> Trial:
     seats = tuple((pod, row) for pod, row in zip(pods, rows, strict=True) if row != UNPLACED)
-    return Trial(len(seats) >= minimum, f"{len(seats)} of {minimum}", seats)
+    refused = tuple(pod for pod, row in zip(pods, rows, strict=True) if row == UNPLACED)[:1]
+    return Trial(len(seats) >= minimum, f"{len(seats)} of {minimum}", seats, refused=refused)
 
 
 class OneByOne:
@@ -213,7 +228,8 @@ def test_who_started_later_goes_where_all_else_is_equal() -> None:
 
 def test_nobody_goes_for_a_group_that_would_not_fit_all_the_same() -> None:
     found = Scene([1, 1]).unit(5, (0, 1)).unit(5, (1, 1)).choose(3, 1)
-    assert found == Trial(False, "2 of 3", found.seats)
+    assert isinstance(found, Trial)
+    assert (found.ok, found.message) == (False, "2 of 3")
 
 
 def test_one_that_needs_somebody_to_stay_is_tried_on_every_row_in_turn() -> None:
@@ -228,6 +244,34 @@ def test_one_that_needs_somebody_to_stay_is_tried_on_every_row_in_turn() -> None
     found = choose_eviction(scene.sorted_units(), (), snapshot, RUNNER, Try(on=beside_somebody, members=1))
     assert isinstance(found, Eviction)
     assert {unit.name for unit in found.victims} <= {"u1", "u2"}
+
+
+def test_where_nothing_counts_but_room_nobody_needs_to_stay() -> None:
+    scene = Scene([1, 1]).unit(5, (0, 1)).unit(4, (1, 1))
+    asked = []
+
+    def too_large(fork: Snapshot, rows: Int32 | None, steer: Steer | None) -> Trial:
+        asked.append(rows)
+        return Trial(False, "no", refused=(make_pod("h", cpu=2),))
+
+    for members in (1, 2):
+        found = choose_eviction(
+            scene.sorted_units(), (), scene.cluster.snapshot(), RUNNER, Try(on=too_large, members=members)
+        )
+        assert isinstance(found, Trial)
+    assert asked == [None, None]
+
+
+def test_members_that_need_one_of_those_to_stay_drive_out_the_other() -> None:
+    """As seed 6435 of the differential scenarios: evenness asks for the pod of the other zone."""
+    scene = Scene([4, 1])
+    scene.cluster.running("stays", "n1", cpu=1, labels={"loud": "yes"})
+    scene.unit(3, (0, 3), labels={"loud": "yes"}).unit(3, (1, 1), labels={"loud": "yes"})
+    pods = [make_pod(f"h-{index}", cpu=2, labels={"loud": "yes"}, **EVEN) for index in range(4)]
+    found = scene.choose_for(pods, minimum=1)
+    assert isinstance(found, Eviction)
+    assert [unit.name for unit in found.victims] == ["u0"]
+    assert [row for _, row in found.seats] == [0]
 
 
 def test_what_is_in_the_way_on_any_row_is_told() -> None:
@@ -311,6 +355,56 @@ def test_every_victim_is_in_the_way_and_none_is_worse_than_stock_would_take(
         assert overfull == (back is not None)
 
 
+@st.composite
+def needy(draw: st.DrawFn) -> tuple[Scene, list[Pod], int]:
+    """Members that want company, or evenness, among few units that may give either and take room."""
+    nodes = draw(st.lists(st.integers(2, 4), min_size=2, max_size=3))
+    scene, room = Scene(nodes), list(nodes)
+    for node, cpu, priority, is_loud in draw(
+        st.lists(
+            st.tuples(st.integers(0, len(nodes) - 1), st.integers(1, 3), st.integers(1, 3), st.booleans()),
+            min_size=1,
+            max_size=5,
+        )
+    ):
+        if room[node] >= cpu:
+            room[node] -= cpu
+            scene.unit(priority, (node, cpu), labels={"loud": "yes"} if is_loud else None)
+    rule = draw(st.sampled_from([NEAR_LOUD, EVEN]))
+    count = draw(st.integers(1, 3))
+    labels = {"loud": "yes"} if rule is EVEN or draw(st.booleans()) else {}
+    cpu = draw(st.integers(1, 3))
+    pods = [make_pod(f"h-{index}", cpu=cpu, labels=labels, **rule) for index in range(count)]
+    return scene, pods, draw(st.integers(1, count))
+
+
+@settings(deadline=None, max_examples=200)
+@given(needy())
+def test_who_needs_some_to_stay_takes_the_cheapest_of_all_sets(drawn: tuple[Scene, list[Pod], int]) -> None:
+    scene, pods, minimum = drawn
+    way = tries(pods, minimum)
+    costs: dict[int, Cost] = {}
+    sets = chain.from_iterable(combinations(scene.units, n) for n in range(len(scene.units) + 1))
+    for victims in sets:
+        fork = scene.cluster.snapshot().fork()
+        for unit in victims:
+            remove_unit(fork, unit)
+        placed = way(fork, None, None)
+        if placed.ok:
+            costs[len(victims)] = min(costs.get(len(victims), Cost(2**62)), cost_of(victims, ()))
+    assume(len(scene.units) not in costs)  # it does not fit with everybody gone
+    found = scene.choose_for(pods, minimum=minimum)
+    assert isinstance(found, Eviction) == bool(costs)
+    if isinstance(found, Eviction):
+        assert found.cost <= min(costs.values())
+        fork = scene.cluster.snapshot().fork()
+        for unit in found.victims:
+            remove_unit(fork, unit)
+        for pod, row in found.seats:
+            assert RUNNER.filter(pod, fork, np.array([row], dtype=np.int32)).feasible[0]
+            fork.place(pod, row)
+
+
 @pytest.mark.parametrize("nodes", [200])
 def test_a_large_search_ends_soon(nodes: int) -> None:
     scene = Scene([4] * nodes)
@@ -323,8 +417,7 @@ def test_a_large_search_ends_soon(nodes: int) -> None:
     assert found.cost.highest == 0
 
 
-NEAR = {"labelSelector": {"matchLabels": {"loud": "yes"}}, "topologyKey": "kubernetes.io/hostname"}
-AWAY_FROM_LOUD = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [NEAR]}}
+AWAY_FROM_LOUD = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [LOUD]}}
 
 
 @st.composite
@@ -439,3 +532,16 @@ def test_what_was_found_holds_while_its_victims_are_the_same_and_no_longer() -> 
     (one,) = found.victims
     pods = tuple((replace(pod, metadata=replace(pod.metadata, uid="new")), row) for pod, row in one.pods)
     assert repeat_eviction(found, [*others, replace(one, pods=pods)], *facts) is None
+
+
+def test_what_was_found_holds_though_one_of_less_importance_must_stay() -> None:
+    scene = Scene([4, 1])
+    scene.cluster.running("stays", "n1", cpu=1, labels={"loud": "yes"})
+    scene.unit(3, (0, 3), labels={"loud": "yes"}).unit(1, (1, 1), labels={"loud": "yes"})
+    pods = [make_pod("h", cpu=2, labels={"loud": "yes"}, **EVEN)]
+    found = scene.choose_for(pods)
+    assert isinstance(found, Eviction)
+    facts = ((), scene.cluster.snapshot(), RUNNER, Try(on=tries(pods, 1), members=1))
+    again = repeat_eviction(found, scene.sorted_units(), *facts)
+    assert again is not None
+    assert [unit.name for unit in again.victims] == ["u0"]

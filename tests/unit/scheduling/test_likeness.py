@@ -7,7 +7,13 @@ from tests.unit.scheduling.world import World
 
 from muster.api.core import PodClaim
 from muster.framework.ports import DevicesSeen, StorageSeen
-from muster.scheduling.likeness import is_one_of_a_kind, kinds_of, likeness_of, shared_claims
+from muster.scheduling.likeness import (
+    is_one_of_a_kind,
+    kinds_of,
+    likeness_of,
+    orders_by_shape,
+    shared_claims,
+)
 
 NODES = [(9, "z", "r")]
 
@@ -17,6 +23,17 @@ def kinds(*leaves: Leaf) -> list[list[str]]:
     books = world.scheduler._books
     found = kinds_of(cast_of(world).sorted_children(), books.state.snapshot(), books.runner)
     return [[cast.group.key.name for cast in kind if cast.group is not None] for kind in found]
+
+
+def test_members_are_put_in_every_order_of_their_shapes_but_the_one_given() -> None:
+    world = tree_world(NODES, 1, [Leaf(3, (1, 2, 1))])
+    books = world.scheduler._books
+    (leaf,) = cast_of(world).sorted_children()
+    names = {member.key: str(index) for index, member in enumerate(leaf.waiting())}
+    orders = orders_by_shape(leaf.waiting(), books.state.snapshot(), books.runner)
+    assert ["".join(names[member.key] for member in order) for order in orders] == ["102", "021"]
+    like = [member for index, member in enumerate(leaf.waiting()) if index != 1]
+    assert list(orders_by_shape(like, books.state.snapshot(), books.runner)) == []
 
 
 def test_groups_of_equal_members_and_needs_are_alike() -> None:

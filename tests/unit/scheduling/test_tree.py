@@ -1,6 +1,7 @@
 """Groups in placements: which is chosen, and what is said when none will do."""
 
 from collections import Counter
+from itertools import groupby, permutations
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from muster.framework.groups import ObjectKey
 from muster.framework.ports import CompositeGone, CompositeSeen
 from muster.scheduling.attempt import Attempt, attempt
 from muster.scheduling.board import Board
+from muster.scheduling.leaf import LeafTrial
 from muster.scheduling.members import Cast, Members, composite_entity
 from muster.scheduling.tree import Aim, TreeTrial
 from muster.testing.builders import ClusterBuilder, make_cluster, make_group, make_pod
@@ -153,6 +155,61 @@ def test_siblings_in_each_others_way_are_tried_in_another_order() -> None:
     cluster = make_cluster().node(cpu=1, labels={"disk": "ssd"}).node(cpu=1)
     decision = attempt(members.cast(composite_entity(key)), cluster.snapshot(), make_runner())
     assert len(decision.placements) == 2, decision.message
+
+
+COMPANY = {"labelSelector": {"matchLabels": {"app": "c"}}, "topologyKey": "kubernetes.io/hostname"}
+NEAR_COMPANY = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [COMPANY]}}
+
+
+def tree_with_unlike_members(min_groups: int, *members_of_b: dict[str, Any]) -> Cast:
+    """A composite of a, which has one member of one cpu, and b, which needs all of these."""
+    members, key = Members(frozenset({"muster"})), ObjectKey("default", "tree")
+    members.see_group(make_group("tree", min_groups, is_composite=True))
+    for name, shapes in {"a": ({"cpu": 1},), "b": members_of_b}.items():
+        members.see_group(make_group(name, len(shapes), parent=key, created_s=float(name == "b")))
+        for index, words in enumerate(shapes):
+            members.see_pod(make_pod(f"{name}-{index}", group=name, **words), ObjectKey("default", name))
+    return members.cast(composite_entity(key))
+
+
+@pytest.mark.parametrize("min_groups", [1, 2])
+def test_a_group_beyond_the_minimum_is_tried_in_other_orders_of_its_members(min_groups: int) -> None:
+    """As seed 5757 of the differential scenarios: one member needs the company of a later one."""
+    tree = tree_with_unlike_members(
+        min_groups, {"affinity": NEAR_COMPANY}, {"labels": {"app": "c"}}, {"affinity": NEAR_COMPANY}
+    )
+    decision = attempt(tree, make_cluster().node(cpu=1).node(cpu=1).snapshot(), make_runner())
+    assert len(decision.placements) == 4, decision.message
+
+
+def test_orders_of_members_come_to_an_end() -> None:
+    tree = tree_with_unlike_members(2, *({"cpu": 2 + size} for size in range(5)))
+    trial = TreeTrial(make_runner())
+    snapshot = make_cluster().node(cpu=6).snapshot()
+    assert not trial.place_root(tree, Board(snapshot.fork()), snapshot.live_rows()).ok
+    assert trial._orders_left == 0
+
+
+@given(st.permutations([("c", 1), ("c", 1), ("near", 1), ("near", 2), ("plain", 2)]), st.integers(2, 4))
+def test_a_group_of_a_tree_is_placed_if_any_order_of_its_shapes_places_it(
+    kinds: list[tuple[str, int]], cpu: int
+) -> None:
+    words: dict[str, dict[str, Any]] = {
+        "c": {"labels": {"app": "c"}},
+        "near": {"affinity": NEAR_COMPANY},
+        "plain": {},
+    }
+    tree = tree_with_unlike_members(1, *(words[kind] | {"cpu": size} for kind, size in kinds))
+    runner, snapshot = make_runner(), make_cluster().node(cpu=cpu).node(cpu=cpu + 1).snapshot()
+    a, b = tree.sorted_children()
+    first = TreeTrial(runner).place_root(a, Board(snapshot.fork()), snapshot.live_rows()).board
+    slow = [
+        LeafTrial(b, order, first.branch(), runner, snapshot.live_rows()).run().ok
+        for order in permutations(b.waiting())
+        if len(list(groupby(order, key=lambda member: kinds[int(member.key.name[2:])]))) == 4
+    ]
+    decision = attempt(tree, snapshot, runner)
+    assert (len(decision.placements) == 6) >= any(slow)
 
 
 def test_a_ring_and_a_tree_too_deep_are_told_so_and_not_tried() -> None:
