@@ -7,7 +7,7 @@ only trees in which something has changed are looked at again.  In come the memb
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -38,6 +38,7 @@ def is_overdue(pod: Pod, now_s: float) -> bool:
 
 
 _Ranked = tuple[Importance, Unit]
+_key_of = attrgetter("key")
 
 
 class Units:
@@ -50,7 +51,8 @@ class Units:
         self._of_root: dict[EntityKey, list[_Ranked]] = {}
         self._roots: dict[EntityKey, EntityKey] = {}  # under which each entity was found
         self._entities: dict[EntityKey, list[EntityKey]] = {}  # found under each root
-        self._passing: set[EntityKey] = set()  # roots whose units depend on the time or on who was asked
+        self._passing: set[EntityKey] = set()  # roots whose units depend on the time
+        self._asked: dict[str, Victim] = {}  # by uid, as of the last time
         self._rows: Mapping[str, int] = {}
 
     def find_weaker(
@@ -115,14 +117,20 @@ class Units:
             self._entities.clear()
             self._passing.clear()
             changed = set(self._members.casts())
-        changed |= {member.entity for victim in asked.values() if (member := self._members.find(victim.key))}
+        changed |= self._newly_asked(asked)
         lone = {entity for entity in changed | self._passing if entity.kind == "pod"}
-        for entity in sorted(lone):
+        for entity in sorted(lone, key=_key_of):
             self._look_at_pod(entity, asked, now_s)
         roots = {self._members.root_of(entity) for entity in changed - lone}
         roots |= {self._roots[entity] for entity in changed - lone if entity in self._roots}
         for root in sorted(roots | (self._passing - lone)):
             self._look_at_tree(root, asked, now_s)
+
+    def _newly_asked(self, asked: Mapping[str, Victim]) -> set[EntityKey]:
+        """Entities of those who are asked to leave since the last time, or are not asked any more."""
+        victims = [(asked.get(uid) or self._asked[uid]).key for uid in asked.keys() ^ self._asked.keys()]
+        self._asked = dict(asked)
+        return {member.entity for key in victims if (member := self._members.find(key)) is not None}
 
     def _look_at_pod(self, entity: EntityKey, asked: Mapping[str, Victim], now_s: float) -> None:
         """Make the unit of a lone pod anew: the tree of most pods of most clusters, so the short way.
@@ -179,7 +187,7 @@ class Units:
 class _Tree:
     """What is running below one root, gathered into units.
 
-    `is_passing`: another time, or others asked to leave, would make other units of it.
+    `is_passing`: another time would make other units of it.
     """
 
     def __init__(
@@ -236,7 +244,7 @@ class _Tree:
 def _running(
     cast: Cast, rows: Mapping[str, int], asked: Mapping[str, Victim], now_s: float
 ) -> tuple[list[tuple[Pod, int]], bool]:
-    """Who of a cast's own takes room, each with its row; whether that depends on the time or on `asked`."""
+    """Who of a cast's own takes room, each with its row; and whether that depends on the time."""
     found: list[tuple[Pod, int]] = []
     is_passing = False
     for stage in (Stage.BOUND, Stage.ASSUMED):
@@ -246,9 +254,8 @@ def _running(
                 is_passing = True
                 if is_overdue(pod, now_s):
                     continue
-            elif pod.metadata.uid in asked:
-                is_passing = True
-                metadata = replace(pod.metadata, deletion_timestamp=format_seconds(now_s))
+            elif (victim := asked.get(pod.metadata.uid)) is not None:
+                metadata = replace(pod.metadata, deletion_timestamp=format_seconds(victim.asked_s))
                 pod = replace(pod, metadata=metadata)
             found.append((pod, rows.get(member.node_name, -1)))
     return found, is_passing

@@ -1,6 +1,6 @@
 """Units found by walking all there is, as before they were kept: the oracle of `test_units.py`."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -10,7 +10,7 @@ from muster.cluster.snapshot import Snapshot
 from muster.framework.groups import Group
 from muster.placement.victims import Unit
 from muster.scheduling.members import Cast, EntityKey, Members, Stage
-from muster.scheduling.units import YOUNG_S, is_overdue
+from muster.scheduling.units import YOUNG_S, Victim, is_overdue
 
 
 def find_weaker(
@@ -19,12 +19,12 @@ def find_weaker(
     *,
     priority: int,
     root: EntityKey,
-    asked: Collection[str],
+    asked: Mapping[str, Victim],
     now_s: float,
 ) -> tuple[Unit, ...]:
     """Units of lower priority outside the tree of `root`, the most important first.
 
-    `asked`: uids of pods whose deletion has been asked for, though they do not show it yet.  Pods that are
+    `asked`: by uid, pods whose deletion has been asked for, though they do not show it yet.  Pods that are
     overdue are in no unit, nor are young ones of a group that has not been seen: it may say that they go
     together.
     """
@@ -91,7 +91,7 @@ def _is_young(pod: Pod, now_s: float) -> bool:
 
 
 def _running(
-    cast: Cast, snapshot: Snapshot, asked: Collection[str], now_s: float
+    cast: Cast, snapshot: Snapshot, asked: Mapping[str, Victim], now_s: float
 ) -> Iterator[tuple[Pod, int]]:
     for stage in (Stage.BOUND, Stage.ASSUMED):
         for member in cast.stages[stage].values():
@@ -99,7 +99,8 @@ def _running(
             if is_overdue(pod, now_s):
                 continue
             if pod.metadata.uid in asked and not pod.is_terminating:
-                metadata = replace(pod.metadata, deletion_timestamp=format_seconds(now_s))
+                asked_s = asked[pod.metadata.uid].asked_s
+                metadata = replace(pod.metadata, deletion_timestamp=format_seconds(asked_s))
                 pod = replace(pod, metadata=metadata)
             yield pod, snapshot.row_of_node.get(member.node_name, -1)
 
