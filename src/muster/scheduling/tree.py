@@ -29,11 +29,12 @@ from muster.placement.laying import packing_ranks
 from muster.scheduling.board import Board, Findings, Outcome, name_first
 from muster.scheduling.contradictions import pinned_members
 from muster.scheduling.leaf import LeafTrial
-from muster.scheduling.likeness import kinds_of, orders_by_shape
+from muster.scheduling.likeness import kinds_of, orders_by_shape, shape_of
 from muster.scheduling.members import Cast, Member
 from muster.scheduling.room import are_enough, find_room, score_by_counting
 
-LEAF_ORDERS_MAX = 24  # of members, in one try at a tree
+LEAF_WORK_MAX = 100_000  # rows judged for other orders of members, in one try at a tree: some 30 ms
+LEAF_WORK_MIN = 4_000  # what any order costs: 24 of them are tried on few nodes
 ORDERS_MAX = 6  # orders of siblings that are tried where that of creation does not place the minimum
 
 
@@ -52,7 +53,7 @@ class TreeTrial:
         self._runner = runner
         self._leaf_trial: LeafTrial | None = None
         self._bias: Float64 | None = None
-        self._orders_left = LEAF_ORDERS_MAX
+        self._leaf_work_left = LEAF_WORK_MAX
 
     @property
     def being_tried(self) -> Sequence[Member]:
@@ -115,10 +116,11 @@ class TreeTrial:
         outcome = self._try_leaf(cast, waiting, board, rows, aim)
         if outcome.ok or outcome.is_error or cast.parent is None:
             return outcome
+        shapes = {shape_of(member, board.fork, self._runner) for member in waiting}
         for order in orders_by_shape(waiting, board.fork, self._runner):
-            if self._orders_left <= 0:
+            if self._leaf_work_left <= 0:
                 break
-            self._orders_left -= 1
+            self._leaf_work_left -= LEAF_WORK_MIN + rows.size * len(shapes)
             again = self._try_leaf(cast, order, board, rows, aim)
             if again.ok:
                 return again
