@@ -10,7 +10,7 @@ is advanced by so much work at a time.  Next: `plugins/group_preemption.py`.
 Axes: N node rows, K rows asked for, R resources.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, combinations, islice
 
 import numpy as np
@@ -135,6 +135,7 @@ class EvictionSearch:
         self._reprieve = Reprieve(self._columns, budgets, judge)
         self._judge = judge
         self._units = self._columns.units
+        self._snapshot = snapshot
         self._ground = snapshot.fork()  # without any unit that may go
         self._columns.remove(self._ground, range(len(self._columns.pods)))
         work = max(1, trial.members) * max(1, int(snapshot.live.sum()))
@@ -215,11 +216,16 @@ class EvictionSearch:
         return True
 
     def _without(self, away: Sequence[Unit]) -> Snapshot:
-        """A ground without these units alone, of those that may still go."""
-        gone = {id(unit) for unit in away}
-        ground = self._ground.fork()
-        back = [unit for unit in self._units if id(unit) not in gone]
-        self._columns.put_back(ground, self._columns.positions(back))
+        """A ground without these units alone, of those that may still go; the shorter way to it."""
+        if 2 * len(away) < len(self._units):
+            ground, moved = self._snapshot.fork(), self._columns.positions(away)
+            self._columns.remove(ground, moved)
+        else:
+            gone = {id(unit) for unit in away}
+            back = [unit for unit in self._units if id(unit) not in gone]
+            ground, moved = self._ground.fork(), self._columns.positions(back)
+            self._columns.put_back(ground, moved)
+        self._work += len(moved)
         return ground
 
     def _narrow(self, kept: Sequence[Unit]) -> bool:
@@ -307,8 +313,7 @@ class EvictionSearch:
         staying = self._staying()
         for priority in sorted({unit.priority for unit in staying})[:-1][:_LEVELS_MAX]:
             yield self._attempt_without([unit for unit in staying if unit.priority <= priority])
-        for row in sorted({row for unit in staying for _, row in unit.pods if row >= 0})[:_ROWS_MAX]:
-            on_row = [unit for unit in staying if any(at == row for _, at in unit.pods)]
+        for row, on_row in islice(sorted(_by_row(staying).items()), _ROWS_MAX):
             only = np.array([row], dtype=np.int32) if self._try.members == 1 else None
             yield self._attempt_without(on_row, only)
         if len(staying) <= _SMALL:
@@ -368,7 +373,15 @@ def _by_size(units: Sequence[Unit]) -> Iterator[tuple[Unit, ...]]:
 
 def _of_one_row(units: Sequence[Unit]) -> Iterator[tuple[Unit, ...]]:
     """Sets of units that have a row in common, in the same order: nothing else makes room for one member."""
-    rows = sorted({row for unit in units for _, row in unit.pods if row >= 0})
-    on_row = [[unit for unit in reversed(units) if any(at == row for _, at in unit.pods)] for row in rows]
+    on_row = [here[::-1] for _, here in sorted(_by_row(units).items())]
     for size in range(len(units) + 1):
         yield from chain.from_iterable(combinations(here, size) for here in on_row)
+
+
+def _by_row(units: Iterable[Unit]) -> dict[int, list[Unit]]:
+    """Who has pods on each row, in the order given."""
+    found: dict[int, list[Unit]] = {}
+    for unit in units:
+        for row in {row for _, row in unit.pods if row >= 0}:
+            found.setdefault(row, []).append(unit)
+    return found

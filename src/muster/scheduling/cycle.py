@@ -160,7 +160,7 @@ def _refuse(
         member_count=len(left) if is_group else 1,
         error=reason == SCHEDULER_ERROR,
         error_round=entry.attempts,
-        ask=None if books.may_drive_out(entry.key, now_s) else books.ask_of(entry.key),
+        ask=None if rescued.found or books.may_drive_out(entry.key, now_s) else books.ask_of(entry.key),
         own_texts={
             index: decision.own_texts[member.key]
             for index, member in enumerate(left)
