@@ -7,9 +7,10 @@ import numpy as np
 
 from muster.base.errors import InvariantViolated
 from muster.cluster.axes import add_saturating
+from muster.cluster.pod_records import PodKey
 from muster.cluster.requests import host_ports, pod_requests
 from muster.cluster.snapshot import Snapshot
-from muster.cluster.state import ClusterState, PodKey
+from muster.cluster.state import ClusterState
 
 
 def check_state(state: ClusterState) -> None:

@@ -19,36 +19,19 @@ from muster.cluster.devices import DeviceBook
 from muster.cluster.gpu_annotations import GPU, milli_of
 from muster.cluster.gpu_slots import GpuTable
 from muster.cluster.images import NO_IMAGES, NodeImages, images_of
+from muster.cluster.pod_records import PodKey, PodRecord, amounts_in, key_of
 from muster.cluster.pod_rules import has_pod_rules, label_keys_read
 from muster.cluster.pod_table import PodTable
-from muster.cluster.requests import Amounts, HostPort, host_ports, pod_requests
+from muster.cluster.requests import Amounts, host_ports, pod_requests
 from muster.cluster.row_pods import PodsByRow
 from muster.cluster.snapshot import NodeColumns, PlacedPods, RowHistory, Snapshot
 from muster.cluster.tables import NodeTable, allocatable_of
 from muster.cluster.topology import NodeLabels, NodeTaints
 from muster.cluster.volumes import VolumeBook
 
-PodKey = tuple[str, str]  # namespace, name; `framework.groups.ObjectKey` is one
-
 GONE_REMEMBERED = 4096  # pods, and nodes, that are gone: half a megabyte
 _V = TypeVar("_V")
 _Array = TypeVar("_Array", bound=np.ndarray[Any, Any])
-
-
-class _Record:
-    """One pod as known: its object, and where it counts as placed ("" nowhere)."""
-
-    __slots__ = ("amounts", "assumed", "confirmed", "devices", "keys_read", "node_name", "pod", "ports")
-
-    def __init__(self, pod: Pod) -> None:
-        self.pod = pod
-        self.node_name = ""
-        self.assumed = False
-        self.confirmed = False
-        self.amounts: Amounts = {}
-        self.ports: tuple[HostPort, ...] = ()
-        self.keys_read: frozenset[str] = frozenset()
-        self.devices: tuple[int, ...] = ()  # as assumed with its place; what its binding says goes before
 
 
 class ClusterState:
@@ -58,8 +41,8 @@ class ClusterState:
         self.table = NodeTable()
         self.volumes = VolumeBook()
         self.devices = DeviceBook()
-        self._records: dict[PodKey, _Record] = {}
-        self._placed: dict[str, dict[PodKey, _Record]] = {}  # by node name, whether the node is known or not
+        self._records: dict[PodKey, PodRecord] = {}
+        self._placed: dict[str, dict[PodKey, PodRecord]] = {}  # by node name, known or not
         self.strays: set[str] = set()  # names of nodes that do not exist, though pods are bound to them
         self._gone_pods: dict[str, None] = {}
         self._gone_nodes: dict[str, int] = {}
@@ -166,7 +149,7 @@ class ClusterState:
 
         Older versions, and objects of a pod that has been removed, are ignored.
         """
-        key = _key_of(pod)
+        key = key_of(pod)
         record = self._records.get(key)
         if self._is_stale(pod, record):
             return PodChange(record.pod if record else None, record.pod if record else pod, stale=True)
@@ -176,7 +159,7 @@ class ClusterState:
             freed_on = self._discard(key, record)
             record = None
         if record is None:
-            record = self._records[key] = _Record(pod)
+            record = self._records[key] = PodRecord(pod)
         before, had, was = record.node_name, record.amounts, record.pod
         if pod.spec.node_name:
             record.assumed = record.confirmed = False
@@ -220,13 +203,13 @@ class ClusterState:
 
         Raises ValueError if it is bound elsewhere.
         """
-        key = _key_of(pod)
+        key = key_of(pod)
         record = self._records.get(key)
         if record is not None and record.pod.metadata.uid != pod.metadata.uid:
             self._discard(key, record)
             record = None
         if record is None:
-            record = self._records[key] = _Record(pod)
+            record = self._records[key] = PodRecord(pod)
             self._note_keys(record, label_keys_read(pod))
         if record.pod.spec.node_name:
             raise ValueError(f"pod {key[0]}/{key[1]} is bound to {record.pod.spec.node_name} already")
@@ -352,7 +335,7 @@ class ClusterState:
             gpus=self._gpus.freeze(len(by_row)) if self._gpus.active else None,
             gpu_table=self._gpus,
             share_devices=self._sharing_pods > 0,
-            amounts_of=partial(_amounts_in, self._records),
+            amounts_of=partial(amounts_in, self._records),
         )
 
     # ── room ─────────────────────────────────────────────────────────────────────────────────────
@@ -365,7 +348,7 @@ class ClusterState:
         self._changed_rows.add(row)
         self._frozen = None
 
-    def _take(self, key: PodKey, record: _Record, node_name: str) -> None:
+    def _take(self, key: PodKey, record: PodRecord, node_name: str) -> None:
         record.node_name = node_name
         record.amounts = pod_requests(record.pod)
         record.ports = host_ports(record.pod)
@@ -381,7 +364,7 @@ class ClusterState:
             self._change(row)
             self._by_row.add(row, record.pod, record.ports)
 
-    def _release(self, key: PodKey, record: _Record) -> None:
+    def _release(self, key: PodKey, record: PodRecord) -> None:
         node_name = record.node_name
         if not node_name:
             return
@@ -424,7 +407,7 @@ class ClusterState:
             self._changed_rows.update(self.table.row_of.values())
             self._frozen = None
 
-    def _records_on(self, row: int) -> list[_Record]:
+    def _records_on(self, row: int) -> list[PodRecord]:
         if not self.table.live[row]:
             return []
         return list(self._placed.get(self.table.names[row], {}).values())
@@ -436,7 +419,7 @@ class ClusterState:
             for row in self.table.row_of.values():
                 self._recount(row)
 
-    def _discard(self, key: PodKey, record: _Record) -> str:
+    def _discard(self, key: PodKey, record: PodRecord) -> str:
         """Drop a record; returns the node that has more room now, or ""."""
         node_name = record.node_name
         self._release(key, record)
@@ -446,7 +429,7 @@ class ClusterState:
             _remember(self._gone_pods, record.pod.metadata.uid, None)
         return node_name
 
-    def _note_keys(self, record: _Record, keys: frozenset[str]) -> None:
+    def _note_keys(self, record: PodRecord, keys: frozenset[str]) -> None:
         """Count which label keys rules read; rules of pods that wait count too: they may be placed next."""
         if keys == record.keys_read:
             return
@@ -461,21 +444,10 @@ class ClusterState:
             self._keys = frozenset(self._keys_read)
             self._frozen = None
 
-    def _is_stale(self, pod: Pod, record: _Record | None) -> bool:
+    def _is_stale(self, pod: Pod, record: PodRecord | None) -> bool:
         if pod.metadata.uid in self._gone_pods:
             return True
         return record is not None and is_older(pod.metadata, record.pod.metadata)
-
-
-def _amounts_in(records: Mapping[PodKey, _Record], pod: Pod) -> Amounts:
-    """What the pod takes, as reckoned when this very object was placed; reckoned now if it is not."""
-    record = records.get(_key_of(pod))
-    is_known = record is not None and record.pod is pod and record.node_name
-    return record.amounts if record is not None and is_known else pod_requests(pod)
-
-
-def _key_of(pod: Pod) -> PodKey:
-    return (pod.metadata.namespace, pod.metadata.name)
 
 
 def _grew(old: Node | None, new: Node) -> bool:

@@ -12,6 +12,7 @@ Axes: N node rows, K rows asked for, R resources.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, combinations, islice
+from operator import itemgetter
 
 import numpy as np
 from msgspec import Struct
@@ -99,8 +100,8 @@ def repeat_eviction(
 ) -> Eviction | None:
     """What was found on an earlier snapshot, on this one: as many seats for the same units or fewer.
 
-    Those less important than any of them may have come since, and may go instead or as well.  None where that
-    is not possible any more, or one of them is not the same.
+    Where they are not enough any more, those less important than any of them may go as well, or instead, for
+    they may have come since.  None where that is not possible either, or one of them is not the same.
     """
     pods_of = {unit.name: _uids(unit) for unit in found.victims}
     lowest = min((unit.priority for unit in found.victims), default=NOBODY)
@@ -110,7 +111,7 @@ def repeat_eviction(
         if unit.is_leaving or unit.priority < lowest or pods_of.get(unit.name) == _uids(unit)
     ]
     those = [unit for unit in victims if unit.is_leaving or pods_of.get(unit.name) == _uids(unit)]
-    for chosen in (victims, those):  # one of the less important may be needed where it is
+    for chosen in (those, victims):  # among more units a search cut short may find what costs more
         search = EvictionSearch(chosen, budgets, snapshot, judge, trial)
         search.advance(trial.work + TRY_WORK)
         again = search.answer
@@ -313,7 +314,13 @@ class EvictionSearch:
         staying = self._staying()
         for priority in sorted({unit.priority for unit in staying})[:-1][:_LEVELS_MAX]:
             yield self._attempt_without([unit for unit in staying if unit.priority <= priority])
-        for row, on_row in islice(sorted(_by_row(staying).items()), _ROWS_MAX):
+        usable = [self._judge.usable(pod, self._ground) for pod in alone.refused]
+        rows = [
+            (cost_of(on_row, self._budgets), row, on_row)
+            for row, on_row in _by_row(staying).items()
+            if not usable or any(may[row] for may in usable)
+        ]
+        for _, row, on_row in sorted(rows, key=itemgetter(0, 1))[:_ROWS_MAX]:
             only = np.array([row], dtype=np.int32) if self._try.members == 1 else None
             yield self._attempt_without(on_row, only)
         if len(staying) <= _SMALL:

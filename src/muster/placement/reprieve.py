@@ -6,7 +6,7 @@ else one by one, each seat that may mind asked again.  Next: `eviction.py`.
 Axes: V pods of units, N node rows, K rows asked for.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -225,16 +225,31 @@ class _Beside:
         return self._reach[key]
 
     def _holds(self, touched: set[int]) -> bool:
-        """Whether these seats still hold, asked in the order in which they were taken."""
+        """Whether these seats still hold: beside all the others, or else in the order all were taken in.
+
+        Who was the first of its kind may be so only before those who sat down after it.
+        """
+        later = range(min(touched), len(self._seats))
+        return self._hold_beside(touched, touched) or (
+            len(later) > len(touched) and self._hold_beside(touched, later)
+        )
+
+    def _hold_beside(self, asked: Collection[int], moved: Collection[int]) -> bool:
+        """Whether those asked hold when those moved are seated again one after the other."""
         fork = self._ground.fork()
-        for index in touched:
+        for index in moved:
             fork.remove(*self._seats[index])
-        for index in sorted(touched):
+        for index in sorted(moved):
             pod, row = self._seats[index]
-            if not self._judge.filter(pod, fork, np.array([row], dtype=np.int32)).feasible[0]:
+            is_fit = index not in asked or self._judge.filter(pod, fork, _only(row)).feasible[0]
+            if not is_fit:
                 return False
             fork.place(pod, row)
         return True
+
+
+def _only(row: int) -> Int32:
+    return np.array([row], dtype=np.int32)
 
 
 def _rows_of(judge: Judge, unit: Unit, pod: Pod, ground: Snapshot) -> frozenset[int] | None:

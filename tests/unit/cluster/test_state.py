@@ -11,7 +11,6 @@ from muster.api.core import Pod
 from muster.api.quantity import INT64_MAX
 from muster.cluster.changes import PodChange
 from muster.cluster.invariants import check_state
-from muster.cluster.requests import pod_requests
 from muster.cluster.state import ClusterState
 from muster.testing.builders import GPU, make_node, make_pod
 
@@ -472,26 +471,3 @@ def test_many_nodes_and_pods_agree_with_their_parts() -> None:
     for index in range(500):
         state.apply_pod(make_pod(f"p{index}", cpu=1, gpu=1, node=f"n{rng.integers(100)}"))
     check_state(state)
-
-
-def test_what_a_placed_pod_takes_is_not_read_again() -> None:
-    state = ClusterState()
-    state.apply_node(make_node("n1", cpu=8))
-    small, other = make_pod("a", cpu=1, node="n1"), make_pod("b", cpu=2)
-    state.apply_pod(small)
-    snapshot = state.snapshot()
-    assert snapshot.amounts_of(small) is snapshot.amounts_of(small)
-    assert snapshot.amounts_of(other) == pod_requests(other)
-
-
-def test_another_state_of_a_placed_pod_takes_what_it_says_itself() -> None:
-    state = ClusterState()
-    state.apply_node(make_node("n1", cpu=8))
-    small, large = make_pod("a", cpu=1, node="n1"), make_pod("a", cpu=4, node="n1")
-    state.apply_pod(small)
-    snapshot = state.snapshot()
-    assert snapshot.amounts_of(large) == pod_requests(large)
-    state.apply_pod(large)
-    assert snapshot.amounts_of(small) == pod_requests(small)
-    state.remove_pod(("default", "a"), "uid-a")
-    assert snapshot.amounts_of(large) == pod_requests(large)

@@ -20,6 +20,7 @@ from muster.placement.shapes import shape_key
 from muster.placement.steering import Steer
 from muster.placement.victims import Cost, Unit, cost_of
 from muster.plugins.inter_pod_affinity import InterPodAffinity
+from muster.plugins.node_affinity import NodeAffinity
 from muster.plugins.node_ports import NodePorts
 from muster.plugins.node_resources import NodeResourcesFit
 from muster.plugins.priority_sort import PrioritySort
@@ -33,6 +34,7 @@ RUNNER = Runner(
             PrioritySort(),
             NodeResourcesFit(),
             NodePorts(),
+            NodeAffinity(),
             PodTopologySpread(),
             InterPodAffinity(),
         )

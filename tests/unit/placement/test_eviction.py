@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.unit.placement.eviction_scenes import EVEN, LOUD, NEAR_LOUD, RUNNER, Scene, slow_tries, tries
+from tests.unit.placement.eviction_scenes import EVEN, HOST, LOUD, NEAR_LOUD, RUNNER, Scene, slow_tries, tries
 from tests.unit.placement.slow_eviction import find_needed
 
 from muster.api.core import Pod
@@ -26,7 +26,7 @@ from muster.placement.eviction import (
 from muster.placement.reprieve import Reprieve, remove_unit
 from muster.placement.steering import Steer
 from muster.placement.victims import Cost, cost_of
-from muster.testing.builders import make_pod
+from muster.testing.builders import make_node, make_pod
 
 
 def test_the_less_important_goes_wherever_it_is() -> None:
@@ -391,3 +391,32 @@ def test_what_was_found_holds_though_one_of_less_importance_must_stay() -> None:
     again = repeat_eviction(found, scene.sorted_units(), *facts)
     assert again is not None
     assert [unit.name for unit in again.victims] == ["u0"]
+
+
+def test_what_was_found_is_not_given_up_for_what_costs_more() -> None:
+    scene = Scene([1, 1]).unit(3, (0, 1)).unit(4, (1, 1))
+    budgets = (scene.budget(0, 0),)
+    found = scene.choose(1, 1, budgets=budgets)
+    assert isinstance(found, Eviction)
+    way = Try(on=tries([make_pod("h", cpu=1)], 1), members=1)
+    again = repeat_eviction(found, scene.sorted_units(), budgets, scene.cluster.snapshot(), RUNNER, way)
+    assert again is not None
+    assert [unit.name for unit in again.victims] == ["u1"]
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_of_many_rows_those_are_tried_that_may_be_used_at_all(members: int) -> None:
+    """As seed 20709 of the differential scenarios, among the nodes of 39 others."""
+    scene = Scene([1] * 60)
+    for node in range(60):
+        scene.unit(3, (node, 1), labels={"loud": "yes"} if node == 7 else None)
+    labels = {"labelSelector": {"matchLabels": {"loud": "yes"}}, "topologyKey": "zone"}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [labels]}}
+    for node in ("n8", "n55"):
+        scene.cluster.state.apply_node(make_node(node, cpu=1, labels={"zone": "z"}, version="2"))
+    pods = [
+        make_pod(f"h-{index}", cpu=1, affinity=near, node_selector={HOST: "n55"}) for index in range(members)
+    ]
+    found = scene.choose_for(pods, minimum=1)
+    assert isinstance(found, Eviction)
+    assert [unit.name for unit in found.victims] == ["u54"]

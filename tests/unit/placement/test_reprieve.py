@@ -8,6 +8,7 @@ from muster.framework.runner import Runner, Weighted
 from muster.placement.evictable import UnitColumns
 from muster.placement.reprieve import Reprieve, remove_unit
 from muster.placement.victims import Unit
+from muster.plugins.inter_pod_affinity import InterPodAffinity
 from muster.plugins.node_resources import NodeResourcesFit
 from muster.plugins.priority_sort import PrioritySort
 from muster.testing.builders import ClusterBuilder, make_cluster, make_pod
@@ -81,3 +82,21 @@ def test_for_each_row_it_says_who_would_have_to_go_were_one_member_there() -> No
     found = reprieve(units, cluster).find_needed_on_each(make_pod("h", cpu=1), rows, units, ground)
     assert {row: [one.name for one in gone] for row, gone in found.items()} == {0: ["be"], 1: [], 2: ["d"]}
     assert (ground.requested == 0).all()
+
+
+def test_who_was_first_of_its_kind_is_asked_before_those_who_sat_down_later() -> None:
+    """As seed 21277 of the differential scenarios: 45 pods were to go, one was in the way."""
+    runner = Runner([Weighted(make()) for make in (PrioritySort, NodeResourcesFit, InterPodAffinity)])
+    cluster = make_cluster().node("n1", cpu=1, labels={"rack": "r1"}).node("n2", cpu=1, labels={"rack": "r2"})
+    cluster.node("n3", cpu=1).running("in-the-way", "n1", cpu=1).running("far", "n3", labels={"app": "a"})
+    snapshot = cluster.snapshot()
+    units = [Unit(pod.metadata.name, 1, ((pod, row),)) for row in (0, 2) for pod in snapshot.pods_on(row)]
+    term = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "rack"}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    first = make_pod("first", cpu=1, labels={"app": "a"}, affinity=near)
+    seats = [(first, 0), (make_pod("later", cpu=1, labels={"app": "a"}), 1)]
+    ground = snapshot.fork()
+    for unit in units:
+        remove_unit(ground, unit)
+    needed = Reprieve(UnitColumns(units, snapshot), (), runner).find_needed(units, seats, ground)
+    assert [unit.name for unit in needed] == ["in-the-way"]
