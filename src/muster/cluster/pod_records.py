@@ -28,6 +28,7 @@ class PodRecord:
 
 
 def key_of(pod: Pod) -> PodKey:
+    """The namespace and name of a pod."""
     return (pod.metadata.namespace, pod.metadata.name)
 
 
