@@ -36,7 +36,7 @@ def inflate(
     every_row = np.arange(len(room.cpu_left))
     arrived_milli, allocated, at_full, lost = 0, 0, None, 0
     wrong: list[str] = []
-    began = time.perf_counter()
+    began = time.process_time()
     for number, shape in enumerate(arrivals):
         choice = policy.choose(shape, room)
         if choice is None:
@@ -52,7 +52,7 @@ def inflate(
         arrived_milli += shape.total_gpu_milli
         if at_full is None and arrived_milli >= FULL_DEMAND * capacity:
             at_full = allocated
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     fragment = fragmentation.of(every_row, room.cpu_left, room.gpu_left).sum()
     return Inflation(
         unallocated=_percent(capacity - allocated, capacity),

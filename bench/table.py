@@ -88,7 +88,7 @@ SHOWN: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("published", "published %", ".2f"),
         ("unallocated_at_full_demand", "at 100 % demand", ".2f"),
         ("fragment", "fragment %", ".2f"),
-        ("ms_per_pod", "ms/pod", ".2f"),
+        ("ms_per_pod", "CPU ms/pod", ".2f"),
         ("accepted_1_1", "accepted % of 1", ".1f"),
         ("accepted_2_8", "of 2–8", ".1f"),
         ("accepted_9_32", "of 9–32", ".1f"),
