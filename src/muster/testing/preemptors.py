@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from muster.api.core import Pod
-from muster.base.arrays import Int32, Int64
+from muster.base.arrays import Bool, Int32, Int64
 from muster.cluster.snapshot import Snapshot
 from muster.framework.points import NodeVerdict, PostFilter, Preemptor, Rescue
 from muster.placement.capacity import members_per_node
@@ -29,6 +29,9 @@ class RoomOnly:
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         every = np.ones(len(rows), dtype=np.bool_)
         return NodeVerdict(members_per_node(snapshot.free_at(rows), snapshot.request_of(pod), every) > 0)
+
+    def usable(self, pod: Pod, snapshot: Snapshot) -> Bool:
+        return snapshot.live.copy()
 
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         return np.array([row], dtype=np.int32)
