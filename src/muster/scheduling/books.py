@@ -21,12 +21,14 @@ from muster.framework.groups import ObjectKey
 from muster.framework.ports import RecordEvent
 from muster.framework.runner import Runner
 from muster.placement.capacity import members_per_node
+from muster.placement.shapes import ShapeKey
+from muster.scheduling.arrivals import Arrivals
 from muster.scheduling.asks import find_ask, may_preempt, priority_of
 from muster.scheduling.conditions import Conditions
 from muster.scheduling.gangs import Gangs, Kept
 from muster.scheduling.hopeless import Hopes
 from muster.scheduling.inflight import InFlight
-from muster.scheduling.members import Cast, EntityKey, Members
+from muster.scheduling.members import Cast, EntityKey, Member, Members
 from muster.scheduling.metrics import Metrics
 from muster.scheduling.nominations import Nominations
 from muster.scheduling.preparations import Preparations
@@ -54,6 +56,7 @@ class Books:
             may_drive_out=self.may_drive_out,
             times=times,
         )
+        self.arrivals = Arrivals()
         self.inflight = InFlight()
         self.gangs = Gangs()
         self.kept: dict[str, Kept] = {}  # by uid of the pod that the room is kept for
@@ -86,6 +89,7 @@ class Books:
 
     def forget(self, entity: EntityKey, now_s: float) -> None:
         """The entity is gone, or is no root any more: it is in no queue, and nothing is said of it."""
+        self.arrivals.take(entity)
         self.queue.forget(entity, now_s)
         self.speech.forget(entity)
         self.hopes.forget(entity)
@@ -96,26 +100,31 @@ class Books:
         group = self.members.find_group(member.group) if member is not None and member.group else None
         return group.priority if group is not None else pod.spec.priority or 0
 
+    def shape_of(self, member: Member) -> ShapeKey:
+        """What its pod asks for; reckoned once, as the pod comes, for a decision is waited for."""
+        labels = self.runner.labels_read(self.state.label_keys_read)
+        return member.shape(metadata=self.runner.reads_metadata, labels=labels)
+
     def ask_of(self, entity: EntityKey) -> Hashable:
         """What it asks for, by which all are refused together; None where it is like no other."""
         cast = self.members.cast(entity)
-        if any(self.nominations.node_of(member.pod.metadata.uid) for member in cast.waiting()):
+        waiting = cast.waiting()
+        if any(self.nominations.node_of(member.pod.metadata.uid) for member in waiting):
             return None
-        return find_ask(cast, self.runner, self.state.label_keys_read)
+        return find_ask(cast, waiting, self.runner, self.state.label_keys_read)
 
     def may_drive_out(self, entity: EntityKey, now_s: float) -> bool:
         """Whether somebody weaker is there, so that it may find room by driving it out."""
         cast = self.members.cast(entity)
-        waiting = cast.waiting()
-        if not waiting or not may_preempt(cast, waiting, self.runner):
-            return False
-        return self.units.has_weaker(
+        has_weaker = self.units.has_weaker(
             self.state.snapshot(),
             priority=priority_of(cast),
             root=entity,
             asked=self.victims,
             now_s=now_s,
         )
+        waiting = cast.waiting() if has_weaker else []
+        return bool(waiting) and may_preempt(cast, waiting, self.runner)
 
     def _copies_on(self, pod: Pod, node_name: str, takes_below: float) -> int:
         """How many copies of the pod the node has room for by resources alone, once the weaker are gone.

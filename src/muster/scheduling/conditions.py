@@ -52,6 +52,10 @@ class Conditions:
             return written[type_].condition
         return group.find_condition(type_)
 
+    def says_nothing_of(self, group: Group) -> bool:
+        """Whether no condition is on the object, nor was one written."""
+        return not group.conditions and group.key not in self._groups
+
     def has_been_scheduled(self, group: Group) -> bool:
         """Whether the group's minimum has been placed once: this never goes back."""
         condition = self.of_group(group, INITIALLY_SCHEDULED)

@@ -154,9 +154,7 @@ def _refuse(
         missing=without_weaker.missing,
         takes_below=priority_of(cast) if may_preempt(cast, left, books.runner) else -math.inf,
         never=bool(decision.never),
-        shape=left[0].shape(
-            metadata=books.runner.reads_metadata, labels=books.runner.labels_read(books.state.label_keys_read)
-        ),
+        shape=books.shape_of(left[0]),
         member_count=len(left) if is_group else 1,
         error=reason == SCHEDULER_ERROR,
         error_round=entry.attempts,

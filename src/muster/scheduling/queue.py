@@ -138,6 +138,29 @@ class Queue:
         """Since when the first of those who were refused with others waits to be told; None: all are told."""
         return next(iter(self._untold.values()), None)
 
+    def remembers(self, key: EntityKey) -> bool:
+        """Whether the entity is pending, or was and has kept its turn."""
+        return key in self._entries or key in self._past
+
+    def is_ahead_of(self, rank: Rank) -> bool:
+        """Whether somebody who may be tried now comes before one of this rank."""
+        first = self._active.peek()
+        return first is not None and first[1] <= rank
+
+    def is_refused(self, key: EntityKey, ask: Hashable, now_s: float) -> bool:
+        """Whether one that asks this would be refused with others, untried."""
+        return self._sleepers.find(ask, now_s) is not None and not self._may_drive_out(key, now_s)
+
+    @property
+    def knows_asks(self) -> bool:
+        """Whether anything was refused that others may ask, too."""
+        return self._sleepers.knows_asks
+
+    def take_reopened(self) -> list[Hashable]:
+        """What others may ask in vain no longer, since this was last taken."""
+        reopened, self._sleepers.reopened = self._sleepers.reopened, []
+        return reopened
+
     def next_due_s(self) -> float | None:
         """When the next entity leaves backoff or is flushed."""
         first = self._due.peek()
@@ -168,6 +191,16 @@ class Queue:
             entry.sequence = self._sequence
             entry.queued_s = now_s if queued_s is None else queued_s
         self._active.put(key, self._rank_of(entry))
+
+    def take_turn(self, key: EntityKey, priority: int, queued_s: float) -> tuple[int, Rank]:
+        """The next turn, for an entity that has not been looked at, and the rank it would have."""
+        self._sequence += 1
+        return self._sequence, self._rank(key, False, priority, queued_s, self._sequence)
+
+    def keep_turn(self, key: EntityKey, turn: int, queued_s: float) -> None:
+        """The entity, which was never here, has this turn whatever becomes of it now."""
+        entry = self._past[key] = Entry(key, Place.ACTIVE, queued_s)
+        entry.sequence = turn
 
     def gate(self, key: EntityKey, status: Status, now_s: float) -> None:
         """Hold the entity until it is activated: PreEnqueue says `status`."""
@@ -362,7 +395,8 @@ class Queue:
         return min(wait_s, cap_s), wait_s >= cap_s
 
     def _rank_of(self, entry: Entry) -> Rank:
-        entity = Entity(
-            name=str(entry.key), priority=entry.priority, queued_s=entry.queued_s, sequence=entry.sequence
-        )
-        return (not entry.goes_first, *self._sort_key(entity))
+        return self._rank(entry.key, entry.goes_first, entry.priority, entry.queued_s, entry.sequence)
+
+    def _rank(self, key: EntityKey, goes_first: bool, priority: int, queued_s: float, turn: int) -> Rank:
+        entity = Entity(name=str(key), priority=priority, queued_s=queued_s, sequence=turn)
+        return (not goes_first, *self._sort_key(entity))

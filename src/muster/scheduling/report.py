@@ -127,17 +127,20 @@ def _pending(books: Books, entity: EntityKey, cast: Cast) -> Pending:
     entry = books.queue.find(entity)
     waiting = tuple(member.key for member in cast.waiting())
     groups = tuple(leaf.group.key for leaf in cast.leaves() if leaf.group is not None)
-    if entry is None:
-        return Pending(entity.kind, entity.key, ARRIVING, 0, waiting, groups=groups)
     wait = find_wait(books, entity)
+    reason, message = wait or ("", "")
+    if entry is None:
+        return Pending(
+            entity.kind, entity.key, ARRIVING, 0, waiting, reason=reason, message=message, groups=groups
+        )
     return Pending(
         kind=entity.kind,
         key=entity.key,
         place=entry.place.value,
         priority=entry.priority,
         waiting=waiting,
-        reason=wait.reason if wait else "",
-        message=wait.message if wait else "",
+        reason=reason,
+        message=message,
         attempts=entry.attempts,
         queued_s=entry.queued_s,
         since_s=entry.since_s,

@@ -1,17 +1,21 @@
 """Where an entity belongs after something about it changed: gated, incomplete, active, or nowhere.
 
 In come the entities touched since the last cycle; the queue is brought up to date and what became sayable
-is said. Next: `queue.py`.
+is said.  Newcomers wait until their turn to be tried is near (`arrivals.py`).  Next: `queue.py`.
 """
+
+from collections.abc import Hashable, Iterable
+from operator import itemgetter
 
 from muster.api.times import parse_seconds
 from muster.base.errors import PluginError
 from muster.framework.events import Change, Rejected
 from muster.framework.groups import Subgroup
 from muster.framework.ports import Effect
-from muster.scheduling.asks import priority_of
+from muster.scheduling.arrivals import Arrival
+from muster.scheduling.asks import is_untouched, priority_of
 from muster.scheduling.books import Books
-from muster.scheduling.conditions import WAITING
+from muster.scheduling.conditions import WAITING, WHOLE
 from muster.scheduling.contradictions import find_fault
 from muster.scheduling.members import Cast, EntityKey, Stage
 from muster.scheduling.queue import Place
@@ -21,24 +25,93 @@ from muster.scheduling.waiting import say_scheduled
 
 _NEVER_S = float("inf")
 
+LOOKS_PER_STEP_MAX = 256  # newcomers; who binds and who decides is not kept waiting by thousands of them
+LOOKS_ASIDE_PER_STEP = 4  # of those who would be refused with others, a second after they came
+ASIDE_S_MAX = 1.0
+
 
 def review_touched(books: Books, now_s: float, *, restored: bool = False) -> list[Effect]:
-    """Review every touched entity, those complete first first.
+    """Review every touched entity, those complete first first, and newcomers until one is there to be tried.
 
     `restored`: everything was just listed, so that who could have been tried first is told by the objects'
     times.
     """
     touched = _roots(books, now_s)
-    order = list(touched)
-    if len(order) > 1:  # of a gang of thousands this is a sort, at every pod that was bound
-        order.sort(key=lambda entity: _completed(books.members.cast(entity), by_time=restored))
     effects: list[Effect] = []
-    for entity in order:
-        queued_s = None
-        if restored:
-            queued_s = min(now_s, _completed(books.members.cast(entity), by_time=True)[0])
-        effects += _review(books, entity, touched[entity], queued_s, now_s)
+    for entity, cast, completed_s in _in_order(books, touched, by_time=restored):
+        wake = touched[entity]
+        queued_s = min(now_s, completed_s) if restored else None
+        arrival = books.arrivals.take(entity)
+        if arrival is not None:
+            effects += _look_at(books, arrival, now_s)
+        elif completed_s < _NEVER_S and wake is not None and _is_newcomer(books, entity, cast):
+            came_s = now_s if queued_s is None else queued_s
+            turn, rank = books.queue.take_turn(entity, priority_of(cast), came_s)
+            books.arrivals.put(Arrival(rank, turn, entity, wake, came_s, now_s))
+            books.speech.arm(entity, now_s)
+        else:
+            effects += _review(books, entity, wake, queued_s, now_s)
+    return effects + _look_at_newcomers(books, now_s)
+
+
+def _in_order(
+    books: Books, touched: Iterable[EntityKey], *, by_time: bool
+) -> list[tuple[EntityKey, Cast, float]]:
+    """The entities with their casts in the order in which they had all they need, and when that was."""
+    casts = [(entity, books.members.cast(entity)) for entity in touched]
+    if len(casts) == 1 and not by_time and not _is_newcomer(books, *casts[0]):
+        return [(*casts[0], _NEVER_S)]  # of a gang of thousands it is a sort, at every pod that was bound
+    completed = [(_completed(cast, by_time=by_time), entity, cast) for entity, cast in casts]
+    completed.sort(key=itemgetter(0))
+    return [(entity, cast, key[0]) for key, entity, cast in completed]
+
+
+def _is_newcomer(books: Books, entity: EntityKey, cast: Cast) -> bool:
+    """Whether nothing is to be done about it but to let it be tried, if it may."""
+    group = cast.group
+    if cast.is_composite or cast.parent is not None or (group is None and entity.kind != "pod"):
+        return False
+    if books.queue.remembers(entity) or books.gangs.find(entity) is not None or not is_untouched(cast):
+        return False
+    if group is None or books.conditions.says_nothing_of(group):
+        return True
+    return not (books.conditions.has_been_scheduled(group) or books.conditions.of_group(group, WHOLE))
+
+
+def _look_at_newcomers(books: Books, now_s: float) -> list[Effect]:
+    """Review those whose turn is before all that may be tried; who would be refused untried is set aside.
+
+    Those have their turn, one a step, when nobody is to be tried, and some a step when a second is over.
+    """
+    effects: list[Effect] = []
+    line, queue = books.arrivals, books.queue
+    for ask in queue.take_reopened():
+        line.reopen(ask)
+    are_refused: dict[Hashable, bool] = {}
+    for _ in range(LOOKS_PER_STEP_MAX):
+        first = line.first()
+        if first is None or queue.is_ahead_of(first.rank):
+            break
+        ask = books.ask_of(first.entity) if queue.knows_asks else None
+        if ask not in are_refused:
+            are_refused[ask] = ask is not None and queue.is_refused(first.entity, ask, now_s)
+        if are_refused[ask]:
+            line.set_aside(first, ask)
+        else:
+            effects += _look_at(books, first, now_s)
+    for _ in range(LOOKS_ASIDE_PER_STEP):
+        aside = line.first_aside()
+        is_idle = not queue.has_active and line.first() is None
+        if aside is None or not (is_idle or now_s >= aside.since_s + ASIDE_S_MAX):
+            break
+        effects += _look_at(books, aside, now_s)
     return effects
+
+
+def _look_at(books: Books, arrival: Arrival, now_s: float) -> list[Effect]:
+    books.arrivals.take(arrival.entity)
+    books.queue.keep_turn(arrival.entity, arrival.turn, arrival.queued_s)
+    return _review(books, arrival.entity, arrival.wake, arrival.queued_s, now_s)
 
 
 def _roots(books: Books, now_s: float) -> dict[EntityKey, Change | None]:

@@ -181,6 +181,8 @@ class Scheduler:
             books.tell(ClusterEvent(Change.POD_RELABELED, pod=pod), now_s)
         note_progress(books, seen, now_s)
         if seen.before is not seen.after or seen.asks_anew:
+            if seen.after is Stage.WAITING:
+                books.shape_of(seen.member)
             self._touch(seen)
         elif said and seen.after is Stage.WAITING and books.conditions.of_pod(pod) is None:
             self._say_again(seen.member.entity, Change.POD_UPDATED, now_s)
@@ -417,6 +419,7 @@ class Scheduler:
             return []
         due_now = (
             books.touched,
+            books.arrivals,
             books.queue.has_active or books.queue.untold_since_s() is not None,
             books.preparations.touched,
             books.rescues,

@@ -98,6 +98,7 @@ class Sleepers:
         self._copies_on = copies_on
         self._by_change: dict[Change, dict[Sleep, None]] = {}
         self._of_ask: dict[Hashable, Sleep] = {}
+        self.reopened: list[Hashable] = []  # asks that no refusal stands for any more
         self._count = 0
 
     @property
@@ -136,6 +137,7 @@ class Sleepers:
             self._unindex(sleep)
             if self._of_ask.get(sleep.refusal.ask) is sleep:
                 del self._of_ask[sleep.refusal.ask]
+                self.reopened.append(sleep.refusal.ask)
 
     def tell(self, event: ClusterEvent) -> list[EntityKey]:
         """Whom the event can help; of those who sleep on one refusal the first.

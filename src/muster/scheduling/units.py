@@ -118,6 +118,8 @@ class Units:
             self._passing.clear()
             changed = set(self._members.casts())
         changed |= self._newly_asked(asked)
+        if not (changed or self._passing):
+            return
         lone = {entity for entity in changed | self._passing if entity.kind == "pod"}
         for entity in sorted(lone, key=_key_of):
             self._look_at_pod(entity, asked, now_s)

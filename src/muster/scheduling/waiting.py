@@ -41,6 +41,9 @@ class Wait(NamedTuple):
     message: str
 
 
+_TURN = Wait(QUEUED, "waits for its turn to be tried")
+
+
 def find_wait(books: Books, entity: EntityKey) -> Wait | None:
     """What the entity waits for; None when it waits for nothing."""
     cast = books.members.cast(entity)
@@ -50,7 +53,7 @@ def find_wait(books: Books, entity: EntityKey) -> Wait | None:
             return Wait(VOLUMES, volumes)
         on_the_wire = cast.count(Stage.ASSUMED)
         if not on_the_wire:
-            return None
+            return _TURN if entity in books.arrivals else None
         return Wait(BINDING, f"waits for {on_the_wire} bindings to be accepted, {cast.accepted_count} are")
     if entry.place is Place.INCOMPLETE:
         return Wait(GROUP_MISSING, f"waits for {title_of(entity)}, which does not exist")
@@ -63,7 +66,7 @@ def find_wait(books: Books, entity: EntityKey) -> Wait | None:
         )
     if entry.refusal is not None:
         return Wait(entry.refusal.reason, entry.refusal.message)
-    return Wait(QUEUED, "waits for its turn to be tried")
+    return _TURN
 
 
 def title_of(entity: EntityKey) -> str:

@@ -24,7 +24,8 @@ def make_cast(name: str, pods: list[dict[str, Any]], **group: Any) -> Cast:
 
 
 def ask(name: str, pods: list[dict[str, Any]], **group: Any) -> object:
-    return find_ask(make_cast(name, pods, **group), RUNNER, frozenset())
+    cast = make_cast(name, pods, **group)
+    return find_ask(cast, cast.waiting(), RUNNER, frozenset())
 
 
 LIKE = [{"cpu": 1}, {"cpu": 1}]
@@ -68,9 +69,9 @@ def test_one_with_a_history_or_terms_of_its_own_is_like_no_other(
 
 def test_labels_count_where_a_rule_reads_them() -> None:
     casts = [make_cast(name, [{"cpu": 1, "labels": {"app": name}}] * 2) for name in "ab"]
-    first, second = (find_ask(cast, RUNNER, frozenset()) for cast in casts)
+    first, second = (find_ask(cast, cast.waiting(), RUNNER, frozenset()) for cast in casts)
     assert first == second
-    first, second = (find_ask(cast, RUNNER, frozenset({"app"})) for cast in casts)
+    first, second = (find_ask(cast, cast.waiting(), RUNNER, frozenset({"app"})) for cast in casts)
     assert first != second
 
 
