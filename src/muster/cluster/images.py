@@ -21,6 +21,7 @@ class NodeImages:
     def __init__(self, by_row: Sequence[Mapping[str, int]]) -> None:
         self._by_row = by_row
         self._columns: dict[str, Int64] = {}
+        self._holders: dict[str, int] = {}
 
     def column(self, image: str) -> Int64:
         """[N] bytes of the image on each row, 0 where it is not there; a name without tag means `latest`."""
@@ -31,6 +32,13 @@ class NodeImages:
             sizes = self._columns[name] = np.fromiter(found, np.int64, len(self._by_row))
             sizes.flags.writeable = False
         return sizes
+
+    def holders(self, image: str) -> int:
+        """How many nodes have the image; counted once."""
+        count = self._holders.get(image)
+        if count is None:
+            count = self._holders[image] = int(np.count_nonzero(self.column(image)))
+        return count
 
 
 def images_of(node: Node) -> Mapping[str, int]:

@@ -51,7 +51,7 @@ class ClusterState:
         self._labels: NodeLabels | None = None
         self._taints: NodeTaints | None = None
         self._by_row = PodsByRow()
-        self._history = RowHistory(object(), 0, np.zeros(0, dtype=np.int64))
+        self._history = RowHistory(object(), 0, *np.zeros((2, 0), dtype=np.int64))
         self._frozen: Snapshot | None = None
         self._pod_table = PodTable()
         self._gpus = GpuTable()
@@ -283,13 +283,14 @@ class ClusterState:
             self._columns = self._build_columns()
         if self._gpus.wanted:
             self._keep_gpus()
-        self._history = self._history.go_on(count, self._changed_rows)
+        changed = np.fromiter(sorted(self._changed_rows), np.int64, len(self._changed_rows))
+        self._history = self._history.go_on(count, changed)
         for row in self._changed_rows if self._gpus.active else ():
             held = ((record.pod, record.devices) for record in self._records_on(row))
             self._gpus.put(row, self.table.own_count(row, GPU), held)
         self._frozen = Snapshot(
             self._columns,
-            _frozen_copy(self.table.requested[:count]),
+            self.table.freeze_requested(changed),
             self._placed_pods(count),
             self._history,
         )

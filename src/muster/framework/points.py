@@ -257,6 +257,21 @@ class Score(Protocol):
 
 
 @runtime_checkable
+class Silence(Protocol):
+    """A filter, capacity or score that can say that it makes no difference to a pod: it is not asked then."""
+
+    name: ClassVar[str]
+
+    def is_silent(self, pod: Pod, snapshot: Snapshot) -> bool:
+        """Whether every row passes, scores alike and takes any number of copies, and will with copies placed.
+
+        Asked at every decision, so it looks at the pod and at what the snapshot knows as a whole, not at
+        rows; one that `judges_row_alone` at the pod and the axis only, for what it says is remembered.
+        """
+        ...
+
+
+@runtime_checkable
 class PlacementFeasible(Protocol):
     """The early verdict on a group while its members are being placed (KEP-4671)."""
 

@@ -288,7 +288,7 @@ class Runner:
         return self._judge.judge(pod, snapshot, rows)
 
     def recall(self, pod: Pod, shape: ShapeKey, snapshot: Snapshot, rows: Int32) -> Judgment:
-        """The same, by memory where nothing has changed; `shape` is the pod's, the caller may write it.
+        """The same, by memory where nothing has changed; `shape` is the pod's.  It is not to be written.
 
         One that is steered lives for one search: it has nothing to remember.
         """
@@ -464,11 +464,13 @@ class Runner:
 
         True when a plugin counts and no filter that does not count changes its mind after a copy is placed.
         """
-        counting = {plugin.name for plugin in self._judge.capacities}
+        counting = self.counting
         if not counting or not rows.size:
             return False
         return not any(
-            plugin.name not in counting and self._changes_with_placing(plugin, pod, snapshot)
+            plugin.name not in counting
+            and getattr(plugin, "reads_pods", True) is not False
+            and self._changes_with_placing(plugin, pod, snapshot)
             for plugin in self.filters
         )
 

@@ -27,7 +27,7 @@ class Judge(Protocol):
     """The node-wise plugins of a profile as one; the meanings are those of `framework/points.py`."""
 
     def recall(self, pod: Pod, shape: ShapeKey, snapshot: Snapshot, rows: Int32) -> Judgment:
-        """What `judge` says of these rows, by memory where nothing has changed; the caller may write it."""
+        """What `judge` says of these rows, by memory where nothing has changed; not to be written."""
         ...
 
     def judge(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Judgment:
@@ -44,12 +44,16 @@ class Judge(Protocol):
 
 
 class _Shape:
-    """What is known of one shape, by row of the placement, and the assignments not yet looked at."""
+    """What is known of one shape, by row of the placement, and the assignments not yet looked at.
 
-    __slots__ = ("judgment", "news")
+    `is_own`: the judgment is nobody else's, and may be written.
+    """
+
+    __slots__ = ("is_own", "judgment", "news")
 
     def __init__(self, judgment: Judgment) -> None:
         self.judgment = judgment
+        self.is_own = False
         self.news: list[tuple[Pod, int]] = []
 
 
@@ -107,10 +111,12 @@ class Assigner:
         for placed, row in news:
             rows = self._judge.rows_changed(placed, row, pod, self.fork)
             if rows is None:
-                known.judgment = self._judge.judge(pod, self.fork, self._rows)
+                known.judgment, known.is_own = self._judge.judge(pod, self.fork, self._rows), True
                 return
             changed.update(rows.tolist(), (row,))
         indices = np.flatnonzero(np.isin(self._rows, sorted(changed)))
+        if indices.size and not known.is_own:
+            known.judgment, known.is_own = known.judgment.copy(), True
         if indices.size:
             known.judgment.put(indices, self._judge.judge(pod, self.fork, self._rows[indices]))
 
@@ -151,7 +157,7 @@ def fill(fits: Int64, score: Float64, count: int) -> Int64:
     roomy = np.flatnonzero(fits)
     if not roomy.size:
         return roomy
-    scores = score[roomy]
+    scores = score if roomy.size == score.size else score[roomy]
     best = int(np.argmax(scores))
     if fits[roomy[best]] >= count:  # most gangs are small: no sorting, 0.15 ms for 5,000 rows
         return np.full(count, roomy[best], dtype=np.int64)

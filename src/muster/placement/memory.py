@@ -39,6 +39,10 @@ class Judgment(NamedTuple):
             return self.copy()
         return Judgment(self.feasible[rows], self.score[rows], self.fits[rows])
 
+    def of(self, rows: Int32) -> "Judgment":
+        """These entries, not to be written: they may be these very arrays.  Shapes: rows ascending [K]."""
+        return self if len(rows) == len(self.feasible) else self.at(rows)
+
     def copy(self) -> "Judgment":
         """All entries, to be written by whoever asked."""
         return Judgment(self.feasible.copy(), self.score.copy(), self.fits.copy())
@@ -116,10 +120,10 @@ def _catch_up(pod: Pod, origin: Snapshot, known: _Known, ask: Ask) -> Judgment:
         longer = _nowhere(count)
         longer.put(np.arange(len(judgment.feasible)), judgment)
         judgment = longer
-    changed = origin.history.changed_at > known.history.moment
-    rows = np.flatnonzero(changed & origin.live).astype(np.int32)
-    dead = np.flatnonzero(changed & ~origin.live)
-    if dead.size:
+    rows = origin.history.changed_since(known.history.moment).astype(np.int32)
+    alive = origin.live[rows]
+    if not alive.all():
+        dead, rows = rows[~alive], rows[alive]
         judgment.put(dead, _nowhere(dead.size))
     if rows.size:
         judgment.put(rows, ask(pod, origin, rows))

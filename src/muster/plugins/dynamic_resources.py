@@ -68,6 +68,9 @@ class DynamicResources:
                     )
         return Status.success()
 
+    def is_silent(self, pod: Pod, snapshot: Snapshot) -> bool:
+        return not uses_devices(pod, snapshot.devices)
+
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         if not uses_devices(pod, snapshot.devices):
             return NodeVerdict(np.ones(len(rows), dtype=np.bool_))

@@ -33,6 +33,9 @@ class GpuDevices:
     def unsupported(self, pod: Pod) -> tuple[UnsupportedField, ...]:
         return tuple(UnsupportedField(path, why) for path, why in device_faults(pod))
 
+    def is_silent(self, pod: Pod, snapshot: Snapshot) -> bool:
+        return _ask(pod, snapshot) is None
+
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         ask = _ask(pod, snapshot)
         if ask is None:

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from muster.api.core import Pod
+from muster.api.core import Container, Pod
 from muster.base.arrays import Float64, Int32
 from muster.cluster.snapshot import Snapshot
 
@@ -22,16 +22,23 @@ class ImageLocality:
     name: ClassVar[str] = "ImageLocality"
     reads_metadata: ClassVar[bool] = False
 
+    def is_silent(self, pod: Pod, snapshot: Snapshot) -> bool:
+        return not any(snapshot.images.holders(image) for image in _images(pod))
+
     def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
-        containers = (*(pod.spec.init_containers or ()), *pod.spec.containers)
         present = np.zeros(len(rows), dtype=np.float64)
         node_count = max(1, len(snapshot.live_rows()))
-        for name in [container.image for container in containers if container.image]:
-            sizes = snapshot.images.column(name)
-            if holders := np.count_nonzero(sizes):
-                present += sizes[rows] * (holders / node_count)
-        if not present.any():  # no node has any: 40 µs less on 5,000 nodes
-            return present
-        most = max(_MOST_BYTES_EACH * len(containers), _LEAST_BYTES + 1)
+        for name in _images(pod):
+            if holders := snapshot.images.holders(name):
+                present += snapshot.images.column(name)[rows] * (holders / node_count)
+        most = max(_MOST_BYTES_EACH * len(_containers(pod)), _LEAST_BYTES + 1)
         score: Float64 = 100.0 * (present.clip(_LEAST_BYTES, most) - _LEAST_BYTES) / (most - _LEAST_BYTES)
         return score
+
+
+def _containers(pod: Pod) -> tuple[Container, ...]:
+    return (*(pod.spec.init_containers or ()), *pod.spec.containers)
+
+
+def _images(pod: Pod) -> list[str]:
+    return [container.image for container in _containers(pod) if container.image]

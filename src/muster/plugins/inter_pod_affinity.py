@@ -75,6 +75,9 @@ class InterPodAffinity:
     reads_selected_labels: ClassVar[bool] = True
     reads_pods: ClassVar[bool] = True
 
+    def is_silent(self, pod: Pod, snapshot: Snapshot) -> bool:
+        return not snapshot.have_rules and not has_pod_rules(pod)
+
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         left = np.ones(len(rows), dtype=np.bool_)
         rules = rules_of(pod)

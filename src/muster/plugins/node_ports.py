@@ -25,6 +25,9 @@ class NodePorts:
     reads_metadata: ClassVar[bool] = False
     judges_row_alone: ClassVar[bool] = True
 
+    def is_silent(self, pod: Pod, snapshot: Snapshot) -> bool:
+        return not host_ports(pod)
+
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         rejected = _taken(host_ports(pod), snapshot, rows)
         if not rejected.any():

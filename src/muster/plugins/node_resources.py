@@ -105,7 +105,8 @@ class NodeResourcesFit:
 
     def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
         request = snapshot.request_of(pod)
-        columns = _columns_asked(snapshot, request)[1:] or _columns_asked(snapshot, request)
+        asked = _columns_asked(snapshot, request)
+        columns = asked[1:] or asked
         share = np.zeros(len(rows), dtype=np.float64)
         for column in columns:
             allocatable = pick(snapshot.allocatable[:, column], rows).astype(np.float64)
@@ -138,7 +139,7 @@ class NodeResourcesFit:
 def _columns_asked(snapshot: Snapshot, request: Int64) -> list[int]:
     """Columns asked for, "pods" first, as stock names its reasons."""
     pods = snapshot.axis.column_of(PODS)
-    return [pods, *(column for column in np.flatnonzero(request).tolist() if column != pods)]
+    return [pods, *(column for column, amount in enumerate(request.tolist()) if amount and column != pods)]
 
 
 def _text(resource: str) -> str:

@@ -69,6 +69,9 @@ class PodTopologySpread:
     reads_selected_labels: ClassVar[bool] = True
     reads_pods: ClassVar[bool] = True
 
+    def is_silent(self, pod: Pod, snapshot: Snapshot) -> bool:
+        return not pod.spec.topology_spread_constraints
+
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         left = np.ones(len(rows), dtype=np.bool_)
         unlabelled, over = np.zeros_like(left), np.zeros_like(left)

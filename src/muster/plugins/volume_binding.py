@@ -38,6 +38,9 @@ class VolumeBinding:
     reads_pods: ClassVar[bool] = True
     only_narrows: ClassVar[bool] = True
 
+    def is_silent(self, pod: Pod, snapshot: Snapshot) -> bool:
+        return not pod.spec.volumes
+
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         if not pod.spec.volumes:
             return NodeVerdict(np.ones(len(rows), dtype=np.bool_))

@@ -24,6 +24,9 @@ class NodeVolumeLimits:
     reads_pods: ClassVar[bool] = True
     only_narrows: ClassVar[bool] = True
 
+    def is_silent(self, pod: Pod, snapshot: Snapshot) -> bool:
+        return not pod.spec.volumes
+
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         feasible = np.ones(len(rows), dtype=np.bool_)
         volumes = snapshot.volumes

@@ -27,6 +27,9 @@ class VolumeRestrictions:
     reads_pods: ClassVar[bool] = True
     only_narrows: ClassVar[bool] = True
 
+    def is_silent(self, pod: Pod, snapshot: Snapshot) -> bool:
+        return not pod.spec.volumes
+
     def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
         taken = False
         if pod.spec.volumes:

@@ -15,9 +15,7 @@ from muster.scheduling.members import Cast, Member, Stage
 _NEVER = "Never"
 
 
-def find_ask(
-    cast: Cast, waiting: Sequence[Member], runner: Runner, label_keys: frozenset[str]
-) -> Hashable:
+def find_ask(cast: Cast, waiting: Sequence[Member], runner: Runner, label_keys: frozenset[str]) -> Hashable:
     """The key of what a lone pod or a pod group without parent asks for; None where it is like no other.
 
     `waiting`: its members to place, in their order; `label_keys`: those that rules in the cluster read.

@@ -39,6 +39,7 @@ from muster.framework.points import (
     PreEnqueue,
     QueueSort,
     Score,
+    Silence,
 )
 from muster.framework.status import Status
 from muster.placement.capacity import UNLIMITED
@@ -273,6 +274,8 @@ def _check_node_wise(plugin: Any, pod: Pod, snapshot: Snapshot) -> None:
         _check_packing(plugin, plugin, pod, snapshot, rows)
     if isinstance(plugin, Score):
         _check_score(plugin, pod, snapshot, rows)
+    if isinstance(plugin, Silence):
+        _check_silence(plugin, pod, snapshot, rows)
     if getattr(plugin, "judges_row_alone", False):
         _check_row_alone(plugin, pod, snapshot, rows)
     _promise(np.array_equal(before, snapshot.requested), plugin, "node-wise", "writes nothing")
@@ -355,6 +358,23 @@ def _check_rows_changed(plugin: Filter, pod: Pod, snapshot: Snapshot, rows: Int3
             now = plugin.filter(pod, fork, rows).feasible
             kept = (now == feasible)[~np.isin(rows, changed)]
             _promise(bool(kept.all()), plugin, "rows_changed", "names every row whose answer changes")
+
+
+def _check_silence(plugin: Silence, pod: Pod, snapshot: Snapshot, rows: Int32) -> None:
+    """Who has nothing to say lets every row pass, counts none, scores all alike, with copies placed, too."""
+    if not plugin.is_silent(pod, snapshot):
+        return
+    fork = snapshot.fork()
+    for row in rows[:1].tolist():
+        fork.place(pod, row)
+    for view in (snapshot, fork):
+        _promise(plugin.is_silent(pod, view), plugin, "is_silent", "holds when copies are placed")
+        refuses = isinstance(plugin, Filter) and not plugin.filter(pod, view, rows).feasible.all()
+        _promise(not refuses, plugin, "is_silent", "refuses no row then")
+        counts = isinstance(plugin, Capacity) and (plugin.capacity(pod, view, rows) < UNLIMITED).any()
+        _promise(not counts, plugin, "is_silent", "counts no copies then")
+        prefers = isinstance(plugin, Score) and len(set(plugin.score(pod, view, rows).tolist())) > 1
+        _promise(not prefers, plugin, "is_silent", "scores all rows alike then")
 
 
 def _check_row_alone(plugin: Any, pod: Pod, snapshot: Snapshot, rows: Int32) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from muster.api.quantity import INT64_MAX
 from muster.cluster.requests import HostPort
-from muster.cluster.snapshot import PodMove, Snapshot
+from muster.cluster.snapshot import PodMove, RowHistory, Snapshot
 from muster.testing.builders import ClusterBuilder, make_cluster, make_gang, make_pod
 from muster.testing.strategies import clusters, gangs
 
@@ -55,6 +55,27 @@ def test_what_happens_on_a_fork_stays_there(
         fork.fork().place(pod, rows[0])
     assert picture(snapshot) == before
     assert picture(fork) == second
+
+
+@given(st.lists(st.lists(st.integers(0, 4)), max_size=6))
+def test_rows_changed_since_a_moment_are_those_whose_last_change_is_later(steps: list[list[int]]) -> None:
+    history, last = RowHistory(object(), 0, *np.zeros((2, 0), dtype=np.int64)), dict.fromkeys(range(5), 0)
+    for moment, rows in enumerate(steps, start=1):
+        last.update(dict.fromkeys(rows, moment))
+        history = history.go_on(5, np.array(sorted(set(rows)), dtype=np.int64))
+        for since in range(moment + 1):
+            later = [row for row in range(5) if last[row] > since]
+            assert history.changed_since(since).tolist() == later
+
+
+def test_a_fork_of_a_fork_has_what_both_have_placed() -> None:
+    snapshot, pod = make_cluster().nodes(2).snapshot(), make_pod(cpu=1)
+    first = snapshot.fork()
+    first.place(pod, 0)
+    second = first.fork()
+    second.place_many((pod, pod), np.array([1, 1], dtype=np.int32))
+    counts = [view.requested[:, 0].tolist() for view in (second, first, snapshot)]
+    assert counts == [[1000, 2000], [1000, 0], [0, 0]]
 
 
 def test_placing_many_equals_placing_one_by_one() -> None:

@@ -1,5 +1,6 @@
 """Node rows: growth, reuse, widening."""
 
+import numpy as np
 import pytest
 
 from muster.cluster.axes import ResourceAxis
@@ -37,6 +38,34 @@ def test_a_dropped_row_is_empty_and_the_lowest_is_taken_again() -> None:
     assert not table.allocatable[:2].any()
     assert (table.put(make_node("d")), table.names[0]) == (0, "d")
     assert len(table) == 3
+
+
+def test_what_is_frozen_stays_as_long_as_somebody_looks_at_it() -> None:
+    table = NodeTable()
+    for name in "abc":
+        table.put(make_node(name))
+    held = table.freeze_requested(np.arange(3))
+    view = held[:, 0]
+    del held
+    table.requested[1] += 5
+    now = table.freeze_requested(np.array([1]))
+    assert view.tolist() == [0, 0, 0]
+    assert now.tolist() == table.requested[:3].tolist()
+
+
+def test_what_nobody_looks_at_is_frozen_anew_in_place_and_the_same_comes_of_it() -> None:
+    table, rng = NodeTable(), np.random.default_rng(5)
+    for name in "abcdef":
+        table.put(make_node(name))
+    where = table.freeze_requested(np.arange(6)).ctypes.data
+    for _ in range(20):
+        changed = np.flatnonzero(rng.integers(0, 2, 6))
+        table.requested[changed] += rng.integers(1, 9, (len(changed), len(table.axis)))
+        frozen = table.freeze_requested(changed)
+        assert frozen.tolist() == table.requested[:6].tolist()
+        assert not frozen.flags.writeable
+        assert frozen.ctypes.data == where
+        del frozen
 
 
 def test_dropping_an_unknown_node_is_an_error() -> None:

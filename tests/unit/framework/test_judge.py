@@ -1,6 +1,6 @@
 """The judge of a profile: what it remembers is what it would say if asked."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -43,8 +43,22 @@ SPECIAL = (
 )
 
 
-def default_judge() -> NodeJudge:
+class Talkative:
+    """A plugin that is asked although it has nothing to say: all of it but `is_silent`."""
+
+    def __init__(self, plugin: Any) -> None:
+        self._plugin = plugin
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "is_silent":
+            raise AttributeError(name)
+        return getattr(self._plugin, name)
+
+
+def default_judge(*, talkative: bool = False) -> NodeJudge:
     plugins = [(BUILT_IN[choice.name](), choice.weight) for choice in DEFAULT_PLUGINS]
+    if talkative:
+        plugins = [(Talkative(plugin), weight) for plugin, weight in plugins]
     return NodeJudge(
         [plugin for plugin, _ in plugins if isinstance(plugin, Filter)],
         [plugin for plugin, _ in plugins if isinstance(plugin, Capacity)],
@@ -94,6 +108,21 @@ def test_after_any_changes_what_is_remembered_is_what_a_new_judge_says(data: st.
 
 
 @given(data=st.data())
+def test_who_is_not_asked_would_have_made_no_difference(data: st.DataObject) -> None:
+    """The slow twin asks everybody: what is said is the same, but for one number more on every score."""
+    state = ClusterState()
+    for step in range(data.draw(st.integers(1, 5))):
+        change(state, data, step)
+    snapshot, pod = state.snapshot(), data.draw(st.one_of(pods(), st.sampled_from(SPECIAL)))
+    rows = snapshot.live_rows()
+    quiet = default_judge().judge(pod, snapshot, rows)
+    asked = default_judge(talkative=True).judge(pod, snapshot, rows)
+    assert said(quiet)[::2] == said(asked)[::2]
+    more = (asked.score - quiet.score)[asked.feasible]
+    assert more == pytest.approx(more[:1].repeat(len(more)))
+
+
+@given(data=st.data())
 def test_a_judgment_is_what_the_plugins_say_one_by_one(data: st.DataObject) -> None:
     state = ClusterState()
     for step in range(data.draw(st.integers(1, 5))):
@@ -101,12 +130,17 @@ def test_a_judgment_is_what_the_plugins_say_one_by_one(data: st.DataObject) -> N
     snapshot, pod, judge = state.snapshot(), data.draw(pods()), default_judge()
     rows = snapshot.live_rows()
     plugins = [(BUILT_IN[choice.name](), choice.weight) for choice in DEFAULT_PLUGINS]
+    silent = judge.silent(pod, snapshot)
     judgment = judge.judge(pod, snapshot, rows)
     for index in range(len(rows)):
         one = rows[index : index + 1]
         may = all(p.filter(pod, snapshot, one).feasible[0] for p, _ in plugins if isinstance(p, Filter))
         fits = min(int(p.capacity(pod, snapshot, one)[0]) for p, _ in plugins if isinstance(p, Capacity))
-        score = sum(w * float(p.score(pod, snapshot, one)[0]) for p, w in plugins if isinstance(p, Score))
+        score = sum(
+            weight * float(plugin.score(pod, snapshot, one)[0])
+            for plugin, weight in plugins
+            if isinstance(plugin, Score) and plugin.name not in silent
+        )
         assert judgment.feasible[index] == may
         assert judgment.fits[index] == (fits if may else 0)
         assert judgment.score[index] == pytest.approx(score if may else 0.0)

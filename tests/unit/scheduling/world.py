@@ -166,6 +166,13 @@ class World:
         self.now_s = until_s
         return self
 
+    def wake(self) -> "World":
+        """Wake the scheduler once, if it asked to be woken by now."""
+        if self._wake_s is not None and self._wake_s <= self.now_s:
+            self._wake_s = None
+            self.tell(TimeReached())
+        return self
+
     def restart(self) -> "World":
         """A new scheduler that is shown everything anew."""
         self._wake_s = None

@@ -338,6 +338,50 @@ def test_who_says_that_it_judges_a_row_alone_must(plugin: Sound, promise: str) -
         check_plugin(plugin, snapshots=[CROWDED])
 
 
+class Mumbling(Sound):
+    """Says that it has nothing to say, and prefers one node all the same."""
+
+    def is_silent(self, pod: Pod, snapshot: Snapshot) -> bool:
+        return True
+
+    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
+        return np.where(rows == 0, 100.0, 0.0)
+
+
+class Refusing(Mumbling):
+    """Says that it has nothing to say, and refuses a node."""
+
+    def score(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> Float64:
+        return np.zeros(len(rows))
+
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+        refused = rows == 0
+        return NodeVerdict(~refused, (NodeReason(refused, "not the first"),) if refused.any() else ())
+
+
+class Fickle(Refusing):
+    """Has nothing to say until a pod is placed."""
+
+    def is_silent(self, pod: Pod, snapshot: Snapshot) -> bool:
+        return not snapshot.moves
+
+    def filter(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> NodeVerdict:
+        return NodeVerdict(np.ones(len(rows), dtype=np.bool_))
+
+
+@pytest.mark.parametrize(
+    ("plugin", "promise"),
+    [
+        (Mumbling(), "scores all rows alike"),
+        (Refusing(), "refuses no row"),
+        (Fickle(), "holds when copies are placed"),
+    ],
+)
+def test_who_says_that_it_has_nothing_to_say_must_not(plugin: Sound, promise: str) -> None:
+    with pytest.raises(AssertionError, match=promise):
+        check_plugin(plugin, snapshots=[CROWDED])
+
+
 def test_who_judges_a_row_alone_may_say_so() -> None:
     class Alone(Sound):
         judges_row_alone: ClassVar[bool] = True
