@@ -247,7 +247,7 @@ class Queue:
         if entry.refusal is None or entry.refusal.error or entry.refusal.facts != known.refusal.facts:
             entry.refusal = known.refusal
         self._put_to_rest(entry, known, now_s)
-        self._untold[entry.key] = now_s
+        self._untold[entry.key] = min(now_s, entry.queued_s) if entry.attempts == 1 else now_s
 
     def _put_to_rest(self, entry: Entry, sleep: Sleep, now_s: float) -> None:
         """Let an entity that was refused wait for its time, or for what helps before."""
