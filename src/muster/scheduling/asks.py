@@ -61,4 +61,4 @@ def may_preempt(cast: Cast, waiting: Sequence[Member], runner: Runner) -> bool:
 
 def is_untouched(cast: Cast) -> bool:
     """Whether all its members wait to be placed."""
-    return not any(members for stage, members in cast.stages.items() if stage is not Stage.WAITING)
+    return len(cast.stages[Stage.WAITING]) == sum(map(len, cast.stages.values()))

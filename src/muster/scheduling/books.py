@@ -109,7 +109,7 @@ class Books:
         """What it asks for, by which all are refused together; None where it is like no other."""
         cast = self.members.cast(entity)
         waiting = cast.waiting()
-        if any(self.nominations.node_of(member.pod.metadata.uid) for member in waiting):
+        if self.nominations and any(self.nominations.node_of(member.pod.metadata.uid) for member in waiting):
             return None
         return find_ask(cast, waiting, self.runner, self.state.label_keys_read)
 
