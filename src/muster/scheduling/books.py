@@ -111,7 +111,12 @@ class Books:
         waiting = cast.waiting()
         if self.nominations and any(self.nominations.node_of(member.pod.metadata.uid) for member in waiting):
             return None
-        return find_ask(cast, waiting, self.runner, self.state.label_keys_read)
+        keys = self.state.label_keys_read
+        known = cast.asked  # in a storm it is asked for when it is looked at, tried, refused
+        if known is None or known[0] != cast.version or known[1] is not cast.group or known[2] != keys:
+            ask = find_ask(cast, waiting, self.runner, keys)
+            known = cast.asked = (cast.version, cast.group, keys, ask)
+        return known[3]
 
     def may_drive_out(self, entity: EntityKey, now_s: float) -> bool:
         """Whether somebody weaker is there, so that it may find room by driving it out."""

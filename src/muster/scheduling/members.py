@@ -5,7 +5,7 @@ members.  Groups may stand in a tree (KEP-6012): what is queued is the root.  Ro
 `cluster/state.py`'s; here are only names and stages.  Next: `queue.py`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from enum import IntEnum, auto
 from typing import NamedTuple
 
@@ -97,12 +97,23 @@ class Cast:
     pods below.  `parent` is the entity of the composite that its object names.
     """
 
-    __slots__ = ("children", "group", "group_arrival", "is_composite", "parent", "stages", "tally", "version")
+    __slots__ = (
+        "asked",
+        "children",
+        "group",
+        "group_arrival",
+        "is_composite",
+        "parent",
+        "stages",
+        "tally",
+        "version",
+    )
 
     def __init__(self, *, is_composite: bool = False) -> None:
         self.group: Group | None = None
         self.group_arrival = 0
         self.version = 0  # raised with every member that comes or goes
+        self.asked: tuple[int, Group | None, frozenset[str], Hashable] | None = None  # when so: what it asks
         self.stages: dict[Stage, dict[PodKey, Member]] = {stage: {} for stage in Stage}
         self.tally = Tally()
         self.is_composite = is_composite
