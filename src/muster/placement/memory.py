@@ -40,8 +40,13 @@ class Judgment(NamedTuple):
         return Judgment(self.feasible[rows], self.score[rows], self.fits[rows])
 
     def of(self, rows: Int32) -> "Judgment":
-        """These entries, not to be written: they may be these very arrays.  Shapes: rows ascending [K]."""
-        return self if len(rows) == len(self.feasible) else self.at(rows)
+        """These entries, refusing writes where they are these very ones.  Shapes: rows ascending [K]."""
+        if len(rows) < len(self.feasible):
+            return self.at(rows)
+        views = Judgment(self.feasible.view(), self.score.view(), self.fits.view())
+        for view in views:
+            view.flags.writeable = False
+        return views
 
     def copy(self) -> "Judgment":
         """All entries, to be written by whoever asked."""

@@ -49,7 +49,7 @@ def test_live_rows_without_a_node_are_found() -> None:
 def test_a_snapshot_that_can_be_written_is_found() -> None:
     state = cluster()
     snapshot = state.snapshot()
-    snapshot.requested = np.array(snapshot.requested)
+    snapshot._requested = np.array(snapshot.requested)
     with pytest.raises(InvariantViolated, match="can be written"):
         check_state(state)
 
@@ -81,7 +81,7 @@ def test_a_pod_that_is_missing_on_its_node_is_found() -> None:
     state = make_cluster().nodes(2).running("p", "n1").state
     snapshot = state.snapshot()
     snapshot._pods_by_row = ((), ())
-    snapshot.requested = np.zeros_like(snapshot.requested)
+    snapshot._requested = np.zeros_like(snapshot.requested)
     snapshot.requested.flags.writeable = False
     with pytest.raises(InvariantViolated, match="missing on n1"):
         check_state(state)
