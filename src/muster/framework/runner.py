@@ -464,15 +464,11 @@ class Runner:
 
         True when a plugin counts and no filter that does not count changes its mind after a copy is placed.
         """
-        counting = self.counting
-        if not counting or not rows.size:
+        if not (counting := self.counting) or not rows.size:
             return False
-        return not any(
-            plugin.name not in counting
-            and getattr(plugin, "reads_pods", True) is not False
-            and self._changes_with_placing(plugin, pod, snapshot)
-            for plugin in self.filters
-        )
+        others = [each for each in self.filters if each.name not in counting]
+        readers = (each for each in others if getattr(each, "reads_pods", True) is not False)
+        return not any(self._changes_with_placing(plugin, pod, snapshot) for plugin in readers)
 
     @staticmethod
     def _changes_with_placing(plugin: Filter, pod: Pod, snapshot: Snapshot) -> bool:
