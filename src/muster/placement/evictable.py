@@ -26,16 +26,24 @@ class UnitColumns:
     def __init__(self, units: Sequence[Unit], snapshot: Snapshot) -> None:
         self.units = tuple(units)
         self.index_of = {id(unit): index for index, unit in enumerate(self.units)}
-        staying = [len(unit.staying) for unit in self.units]
+        self.pods: list[Pod] = []
+        rows: list[int] = []
+        owner: list[int] = []
+        staying: list[int] = []
+        for index, unit in enumerate(self.units):
+            left = 0
+            for pod, row in unit.pods:
+                left += not pod.is_terminating
+                if row >= 0:
+                    self.pods.append(pod)
+                    rows.append(row)
+                    owner.append(index)
+            staying.append(left)
+        self.leaving = frozenset(id(unit) for unit, left in zip(self.units, staying, strict=True) if not left)
         self.staying: Int64 = np.array(staying, dtype=np.int64)
         self.priority: Int64 = np.array([unit.priority for unit in self.units], dtype=np.int64)
-        self.leaving = frozenset(id(unit) for unit, left in zip(self.units, staying, strict=True) if not left)
-        found = [
-            (pod, row, index) for index, unit in enumerate(self.units) for pod, row in unit.pods if row >= 0
-        ]
-        self.pods: list[Pod] = [pod for pod, _, _ in found]
-        self.rows: Int32 = np.array([row for _, row, _ in found], dtype=np.int32)
-        self.owner: Int64 = np.array([index for _, _, index in found], dtype=np.int64)
+        self.rows: Int32 = np.array(rows, dtype=np.int32)
+        self.owner: Int64 = np.array(owner, dtype=np.int64)
         self.requests = _requests_of(self.pods, snapshot)
         self._starts = np.searchsorted(self.owner, np.arange(len(self.units) + 1)).tolist()
 
@@ -50,7 +58,9 @@ class UnitColumns:
 
     def remove(self, fork: Snapshot, positions: Sequence[int]) -> None:
         """Take these pods off a fork."""
-        if positions:
+        if positions and len(positions) == len(self.pods):
+            fork.remove_each(self.pods, self.rows, self.requests)
+        elif positions:
             pods = [self.pods[position] for position in positions]
             fork.remove_each(pods, self.rows[positions], self.requests[positions])
 
