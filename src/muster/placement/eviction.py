@@ -286,6 +286,9 @@ class EvictionSearch:
         rows = np.array(
             sorted({row for unit in self._units for _, row in unit.pods if row >= 0}), dtype=np.int32
         )
+        rows = rows[self._judge.usable(pod, self._ground)[rows]]
+        if not rows.size:
+            return
         rows = rows[best_first(self._steering.score(pod, self._ground, rows))[:_ROWS_MAX]]
         if not self._reprieve.is_by_counting(self.best.seats[:1], self._ground):
             for row in rows:

@@ -420,3 +420,19 @@ def test_of_many_rows_those_are_tried_that_may_be_used_at_all(members: int) -> N
     found = scene.choose_for(pods, minimum=1)
     assert isinstance(found, Eviction)
     assert [unit.name for unit in found.victims] == ["u54"]
+
+
+def test_rows_that_may_not_be_used_do_not_keep_a_dear_looking_one_from_being_compared() -> None:
+    """As seed 21323 of the differential scenarios: the protected pod must go anyway, so it should alone."""
+    scene = Scene([2] * 60)
+    for node in range(60):
+        scene.unit(5, (node, 2), labels={"loud": "yes"} if node == 55 else None)
+    for name in ("n51", "n56"):
+        labels = {"zone": "z", "disk": "ssd"}
+        scene.cluster.state.apply_node(make_node(name, cpu=2, labels=labels, version="2"))
+    term = {"labelSelector": {"matchLabels": {"loud": "yes"}}, "topologyKey": "zone"}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    pod = make_pod("h", cpu=2, affinity=apart, node_selector={"disk": "ssd"})
+    found = scene.choose_for([pod], budgets=(scene.budget(55, 0),))
+    assert isinstance(found, Eviction)
+    assert [unit.name for unit in found.victims] == ["u55"]
