@@ -160,6 +160,40 @@ def test_stock_that_fails_a_pod_for_one_node_is_explained() -> None:
     assert None in rules_of(judge(scenario(), played(got("d0")), theirs))
 
 
+def test_stock_that_makes_an_empty_claim_is_explained_where_a_resource_is_asked_for() -> None:
+    text = 'running PreBind plugin "DynamicResources": nil or empty request mappings, no update of pod c1/x0'
+    theirs = Claimed(1, State(), [Note(State(), True, {"x0": text})])
+    asking = scenario(pods=[{"pod": "x0", "cpu": 1, "claims": ["k0"], "asks": {"by": "name", "count": 1}}])
+    asking.nodes["n0"]["offers"] = 1
+    assert rules_of(judge(asking, theirs, played(got("d0")))) == ["empty-claim"]
+    assert rules_of(judge(scenario(), theirs, played(got("d0")))) == [None]
+
+
+def test_extended_resources_are_of_the_node_or_devices_in_their_place() -> None:
+    pods = [{"pod": "x0", "cpu": 1, "asks": {"by": "name", "count": 2}}]
+    asking = scenario(pods=pods, claims=[])
+    instead = [Given("container-0-request-0", ("a.test", "n0", device)) for device in ("d0", "d1")]
+    right = State({"x0": "n0"}, {"x0-instead": instead})
+    assert judge_alone(asking, played(right)) == []
+    (finding,) = judge_alone(asking, played(State({"x0": "n0"})))
+    assert "claim x0-instead got []" in finding.text
+    asking.nodes["n0"]["offers"] = 2
+    assert judge_alone(asking, played(State({"x0": "n0"}))) == []
+    (finding,) = judge_alone(asking, played(right))
+    assert "which does not claim them" in finding.text
+    asking.nodes["n0"]["offers"] = 1
+    assert judge_alone(asking, played(State())) == []
+
+
+def test_devices_that_a_rule_taints_are_not_for_everybody() -> None:
+    rule = {"rule": "t0", "driver": "a.test", "pool": "n0", "device": "d0", "effect": "NoExecute"}
+    (finding,) = judge_alone(scenario(taints=[rule]), played(got("d0")))
+    assert "which is not what it asks for" in finding.text
+    assert judge_alone(scenario(taints=[rule]), played(got("d1"))) == []
+    harmless = [{**rule, "effect": "None"}, {**rule, "pool": "n1"}]
+    assert judge_alone(scenario(taints=harmless), played(got("d0"))) == []
+
+
 def test_a_volume_that_is_bound_at_once_may_be_bound_after_the_pod_came() -> None:
     volumes = [{"volume": "p0", "size": 3, "class": "now", "modes": ["ReadWriteOnce"], "node": "n1"}]
     asked = [{"disk": "v0", "size": 1, "mode": "ReadWriteOnce", "class": "now"}]

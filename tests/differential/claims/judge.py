@@ -31,10 +31,12 @@ EXPLANATIONS = {
     "greedy-volumes": "stock gives each claim of a pod the smallest volume in turn and goes back on none",
     "zones-unseen": "stock looks at the zones on a volume's labels only when somebody has it already",
     "fails-for-one-node": "stock fails the pod for an error in the devices of one node",
+    "empty-claim": "stock makes an empty claim in place of a resource that the node offers, and fails on it",
     "claims-differ": "earlier devices, volumes or nodes differ, and each answer is right for its own cluster",
     "stock-waits": "stock had not yet decided within the time of the scenario",
 }
 FAILED = 'running "DynamicResources" filter plugin'
+EMPTY = 'running PreBind plugin "DynamicResources": nil or empty request mappings'
 
 
 class Note(Struct, frozen=True):
@@ -205,6 +207,8 @@ def _explain(scenario: ClaimScenario, before: State, theirs: Note, pod: Short) -
     still_open = [disk for disk in disks_of(scenario, pod) if disk["disk"] not in before.volumes]
     if node is None and theirs.said.get(pod["pod"], "").startswith(FAILED):
         return "fails-for-one-node"
+    if node is None and "asks" in pod and theirs.said.get(pod["pod"], "").startswith(EMPTY):
+        return "empty-claim"
     if node is None:
         return "greedy-volumes" if len(still_open) > 1 else None
     zoned = any(
