@@ -160,6 +160,18 @@ def test_stock_that_fails_a_pod_for_one_node_is_explained() -> None:
     assert None in rules_of(judge(scenario(), played(got("d0")), theirs))
 
 
+def test_stock_that_keeps_from_a_claim_what_an_admin_may_look_at_is_explained() -> None:
+    admin = {"name": "r0", "class": "dev", "count": "All", "admin": True}
+    plain = {"name": "r0", "class": "dev", "count": 1}
+    claims = [{"claim": "k0", "requests": [admin]}, {"claim": "k1", "requests": [plain]}]
+    both = scenario(claims=claims, pods=[{"pod": "x0", "cpu": 1, "claims": ["k0", "k1"]}])
+    seen = [Given("r0", ("a.test", "n0", device), admin=True) for device in ("d0", "d1")]
+    ours = State({"x0": "n0"}, {"k0": seen, "k1": [Given("r0", ("a.test", "n0", "d0"))]})
+    assert rules_of(judge(both, NOTHING, played(ours))) == ["admins-keep"]
+    first = replace(both, pods=[{"pod": "x0", "cpu": 1, "claims": ["k1", "k0"]}])
+    assert rules_of(judge(first, NOTHING, played(ours))) == [None]
+
+
 def test_stock_that_makes_an_empty_claim_is_explained_where_a_resource_is_asked_for() -> None:
     text = 'running PreBind plugin "DynamicResources": nil or empty request mappings, no update of pod c1/x0'
     theirs = Claimed(1, State(), [Note(State(), True, {"x0": text})])

@@ -31,6 +31,7 @@ EXPLANATIONS = {
     "greedy-volumes": "stock gives each claim of a pod the smallest volume in turn and goes back on none",
     "zones-unseen": "stock looks at the zones on a volume's labels only when somebody has it already",
     "fails-for-one-node": "stock fails the pod for an error in the devices of one node",
+    "admins-keep": "stock gives no claim of a pod what an earlier one of it may look at with admin access",
     "empty-claim": "stock makes an empty claim in place of a resource that the node offers, and fails on it",
     "claims-differ": "earlier devices, volumes or nodes differ, and each answer is right for its own cluster",
     "stock-waits": "stock had not yet decided within the time of the scenario",
@@ -209,6 +210,10 @@ def _explain(scenario: ClaimScenario, before: State, theirs: Note, pod: Short) -
         return "fails-for-one-node"
     if node is None and "asks" in pod and theirs.said.get(pod["pod"], "").startswith(EMPTY):
         return "empty-claim"
+    if node is None and not any(
+        takes(scenario, before, pod, each, admins_keep=True) for each in scenario.nodes
+    ):
+        return "admins-keep"
     if node is None:
         return "greedy-volumes" if len(still_open) > 1 else None
     zoned = any(

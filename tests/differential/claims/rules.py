@@ -54,10 +54,18 @@ class State(Struct, frozen=True):
         return {given.device for found in self.allocated.values() for given in found if not given.admin}
 
 
-def takes(scenario: ClaimScenario, state: State, pod: Short, node: str, *, zones: bool = True) -> bool:
+def takes(
+    scenario: ClaimScenario,
+    state: State,
+    pod: Short,
+    node: str,
+    *,
+    zones: bool = True,
+    admins_keep: bool = False,
+) -> bool:
     """Whether the node can take the pod; without `zones`, labels of volumes that nobody has say nothing.
 
-    Raises   TooLarge.
+    `admins_keep`: what a request with admin access has, no later claim of the pod gets.  Raises   TooLarge.
     """
     short = scenario.nodes[node]
     there = [each for each in scenario.pods if state.places.get(each["pod"]) == node]
@@ -71,7 +79,7 @@ def takes(scenario: ClaimScenario, state: State, pod: Short, node: str, *, zones
             return False
     return (
         _disks_fit(scenario, state, pod, node, zones=zones)
-        and first_way(scenario, state, pod, node) is not None
+        and first_way(scenario, state, pod, node, admins_keep=admins_keep) is not None
     )
 
 
@@ -265,7 +273,9 @@ def keeps(claim: Short, devices: list[Short]) -> bool:
     return True
 
 
-def first_way(scenario: ClaimScenario, state: State, pod: Short, node: str) -> dict[str, list[Given]] | None:
+def first_way(
+    scenario: ClaimScenario, state: State, pod: Short, node: str, *, admins_keep: bool = False
+) -> dict[str, list[Given]] | None:
     """What the open claims would get there first, or None where there is no way.  Raises   TooLarge."""
     offers, whole = offers_on(scenario, node)
     reached = {device for device, _ in offers}
@@ -282,7 +292,7 @@ def first_way(scenario: ClaimScenario, state: State, pod: Short, node: str) -> d
         still_open.append(instead)
     if any(each["class"] == "missing" for claim in still_open for each in requests_of(claim).values()):
         return None
-    return _Tries(offers, whole=whole, taken=state.taken).run(still_open)
+    return _Tries(offers, whole=whole, taken=state.taken, admins_keep=admins_keep).run(still_open)
 
 
 def requests_of(claim: Short) -> dict[str, Short]:
@@ -299,7 +309,10 @@ def requests_of(claim: Short) -> dict[str, Short]:
 class _Tries:
     """Every way in turn: claims, their requests, alternatives, devices."""
 
-    def __init__(self, offers: list[tuple[Device, Short]], *, whole: bool, taken: set[Device]) -> None:
+    def __init__(
+        self, offers: list[tuple[Device, Short]], *, whole: bool, taken: set[Device], admins_keep: bool
+    ) -> None:
+        self._admins_keep = admins_keep
         self._offers = offers
         self._whole = whole
         self._taken = set(taken)
@@ -311,7 +324,8 @@ class _Tries:
             return {}
         first, *rest = claims
         for found in self._ways(first, first["requests"], []):
-            mine = {given.device for given, _ in found if not given.admin}
+            kept = {given.device for given, _ in found if self._admins_keep or not given.admin}
+            mine = kept - self._taken
             self._taken |= mine
             others = self.run(rest)
             self._taken -= mine
