@@ -69,7 +69,8 @@ def _add_more(
     for number in range(draw.choices((0, 1, 2), (75, 18, 7))[0] if slices else 0):
         short = draw.choice(slices)
         rule: Short = {"rule": f"t{number}", "driver": short["driver"], "pool": short["pool"]}
-        rule["effect"] = draw.choice(("NoSchedule", "NoSchedule", "NoExecute", "None"))
+        # not NoExecute: kube-controller-manager evicts whoever tolerates it without naming the effect
+        rule["effect"] = draw.choice(("NoSchedule", "NoSchedule", "NoSchedule", "None"))
         if short["devices"] and draw.random() < 0.7:
             rule["device"] = draw.choice(short["devices"])["device"]
         taints.append(rule)
