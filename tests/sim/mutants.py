@@ -31,6 +31,8 @@ FOUND_BY: dict[str, int] = {  # where nothing is said, the first
     "restored-store-unnoticed": 24,
     "release-skipped": 3,
     "room-never-given-back": 17,
+    "double-claims-not-told": 2,
+    "rival-claim-unseen": 18,
 }
 
 

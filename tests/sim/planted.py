@@ -295,6 +295,7 @@ def bound_before_claims_are_ready() -> Patches:
 def claims_never_given_back() -> Patches:
     """A gang that gives its room back keeps its devices."""
     yield patch.object(preparation, "_give_devices_back", lambda *_: [])
+    yield patch.object(preparation, "free_idle", lambda *_: [])
     yield patch.object(cycle, "free_stale", lambda *_: [])
 
 

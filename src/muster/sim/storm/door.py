@@ -42,7 +42,8 @@ class FrontDoor:
     """The API server as everybody reaches it.
 
     `quota` is how many pods may exist (None: any number); `denied` the groups whose bindings a webhook
-    refuses; `refuses_status` is True while the webhook before the status of groups does not answer.
+    refuses; `refuses_status` is True while the webhook before the status of groups does not answer;
+    `rival_first` is called with an allocation that a rival writes on a claim of its own at this very moment.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class FrontDoor:
         self.quota: int | None = None
         self.denied: set[str] = set()
         self.refuses_status = False
+        self.rival_first: Callable[[Object], None] = lambda allocation: None
         self.writers: dict[int, str] = {}  # who wrote, by the last revision of the request
         self._sky = sky
         self._count = count
@@ -104,11 +106,20 @@ class FrontDoor:
                 )
             )
         if not fate:
+            self._let_rival_in(request)
             return None
         self._count(fate)
         if fate.endswith("409"):
             return _refusal(409, "Conflict", "the object has been modified")
         return _refusal(403, "Forbidden", 'admission webhook "c.example.com" denied the request')
+
+    def _let_rival_in(self, request: Request) -> None:
+        """Somebody may have given away the device just before."""
+        status = request.body.get("status") if isinstance(request.body, dict) else None
+        allocation = (status or {}).get("allocation")
+        if allocation and self._sky.strikes(self._sky.weather.rival_first):
+            self._count("rival took a device first")
+            self.rival_first(allocation)
 
     # ── bindings ──
 

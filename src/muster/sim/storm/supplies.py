@@ -29,6 +29,7 @@ _CLASSES = {
     "failing": {"delaySeconds": "3", "failures": "1"},
 }
 _ASKS = ("", "device", "volume", "both")
+_PREEMPTS = 0.2
 _CHANCES = (0.72, 0.14, 0.09, 0.05)
 
 
@@ -51,6 +52,7 @@ class Supplies:
 
     def start(self) -> None:
         """Make what claims need, and post what is to happen."""
+        self._world.door.rival_first = self._take_first
         self._client.create("deviceclass", _object("resource.k8s.io/v1", "DeviceClass", DEVICE_CLASS, {}))
         asked = {"devices": {"requests": [_REQUEST]}}
         template = _object("resource.k8s.io/v1", "ResourceClaimTemplate", TEMPLATE, {"spec": asked})
@@ -69,6 +71,13 @@ class Supplies:
         metadata = manifest["metadata"]
         metadata["labels"] = {**metadata["labels"], ZONE: "ab"[number % 2]}
         metadata["annotations"] = {DEVICES: json.dumps([{"driver": DRIVER, "count": devices}])}
+
+    def soften(self, priority_class: str) -> str:
+        """The priority class of a gang that asks for supplies: seldom one with which it preempts.
+
+        The search for victims with claims is long, and a seed of a few of them would last as long as three.
+        """
+        return priority_class if self._generator.random() < _PREEMPTS else ""
 
     def draw(self) -> Object:
         """What the spec of a gang's members says of devices and volumes."""
@@ -105,10 +114,18 @@ class Supplies:
     def _rival_takes_device(self) -> None:
         """Another scheduler writes a claim and binds its pod: a free device, or one that it believes free."""
         node = self._pick(list(self._world.ledger.nodes.values()))
-        if node is None:
-            return
+        if node is not None:
+            self._world.count("rival took a device")
+            self._give_to_rival(_allocation(self._choose_device(node), name_of(node)), name_of(node))
+
+    def _take_first(self, allocation: Object) -> None:
+        """The rival has chosen what one of ours is about to get."""
+        result = allocation["devices"]["results"][0]
+        device = (result["driver"], result["pool"], result["device"])
+        self._give_to_rival(_allocation(device, result["pool"]), result["pool"])
+
+    def _give_to_rival(self, allocation: Object, node_name: str) -> None:
         self._made += 1
-        device = self._choose_device(node)
         name = f"rival-device-{self._made}"
         spec = {"devices": {"requests": [_REQUEST]}}
         claim = self._client.create("claim", _object("resource.k8s.io/v1", "ResourceClaim", name, spec))
@@ -118,16 +135,15 @@ class Supplies:
         pod = self._client.create("pod", pod_manifest(name, pod_of, annotations=annotations))
         if claim is None or pod is None:
             return
-        status = {
-            "allocation": _allocation(device, name_of(node)),
-            "reservedFor": [{"resource": "pods", "name": name, "uid": uid_of(pod)}],
-        }
-        self._client.patch("claim", name, {"status": status}, subresource="status")
-        self._world.count("rival took a device")
-        if any(device in devices_in(other) for other in self._others(name)):
+        users = [{"resource": "pods", "name": name, "uid": uid_of(pod)}]
+        status = {"allocation": allocation, "reservedFor": users}
+        written = self._client.patch("claim", name, {"status": status}, subresource="status")
+        others = [each for each in self._world.ledger.claims.values() if name_of(each) != name]
+        taken = devices_in(written) if written is not None else []
+        if any(device in devices_in(other) for other in others for device in taken):
             self._world.count("rival took a device of another claim")
         path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/binding"
-        target = {"kind": "Node", "name": name_of(node)}
+        target = {"kind": "Node", "name": node_name}
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": target}
         self._world.serve(Request("POST", path, headers={"content-type": JSON}, body=body, user=RIVAL))
 
@@ -139,9 +155,6 @@ class Supplies:
         looks = self._generator.random() < 0.5
         chosen = free if looks and free else every
         return chosen[int(self._generator.integers(len(chosen)))]
-
-    def _others(self, name: str) -> list[Object]:
-        return [claim for claim in self._world.ledger.claims.values() if name_of(claim) != name]
 
     def _pick(self, things: list[Object]) -> Object | None:
         return things[int(self._generator.integers(len(things)))] if things else None

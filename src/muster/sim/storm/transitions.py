@@ -66,6 +66,7 @@ FAULTS = (
     "user deleted a claim for a volume",
     "rival took a device",
     "rival took a device of another claim",
+    "rival took a device first",
     "event late",
     "event doubled",
     "watch expired (410)",

@@ -164,8 +164,11 @@ class Users:
         if self._strikes(0.2):
             annotations["muster.dev/ready-timeout"] = "45s"
         cpu = str(self._generator.choice(["1", "1", "500m", "2", "3"]))
+        supplies = self._supplies.draw()
+        if supplies:
+            priority_class = self._supplies.soften(priority_class)
         spec = pod_spec({"cpu": cpu}, scheduler=SCHEDULER_NAMES[0], group=name, priority_class=priority_class)
-        spec |= self._supplies.draw()
+        spec |= supplies
         manifest = group_manifest(
             name, min_count, priority_class=priority_class, goes_whole=self._strikes(0.3)
         )

@@ -38,6 +38,7 @@ class Weather(Struct, frozen=True):
     claim_denied: float = 0.0  # 403 from an admission webhook
     claim_conflict: float = 0.0  # 409
     choice_denied: float = 0.0  # of a node for a volume: 403
+    rival_first: float = 0.0  # by then a rival's claim has the device
 
     # an event on its way to a scheduler
     event_late: float = 0.0
@@ -93,6 +94,7 @@ class Weather(Struct, frozen=True):
             claim_denied=rate(0.05),
             claim_conflict=rate(0.05),
             choice_denied=rate(0.05),
+            rival_first=rate(0.05),
         )
 
 
