@@ -32,6 +32,7 @@ FOUND_BY: dict[str, int] = {  # where nothing is said, the first
     "release-skipped": 3,
     "room-never-given-back": 17,
     "double-claims-not-told": 2,
+    "chosen-devices-forgotten": 35,
     "rival-claim-unseen": 18,
 }
 

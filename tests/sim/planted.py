@@ -13,7 +13,6 @@ from msgspec.structs import replace
 import muster.assembly.requests as requests
 import muster.cluster.devices as devices
 import muster.plugins.dynamic_resources as dynamic_resources
-import muster.scheduling.cycle as cycle
 import muster.scheduling.preparation as preparation
 import muster.scheduling.scheduler as scheduler
 import muster.scheduling.transaction as transaction
@@ -292,13 +291,6 @@ def bound_before_claims_are_ready() -> Patches:
         yield patch.object(plugin, "is_ready", lambda *_: Status.success())
 
 
-def claims_never_given_back() -> Patches:
-    """A gang that gives its room back keeps its devices."""
-    yield patch.object(preparation, "_give_devices_back", lambda *_: [])
-    yield patch.object(preparation, "free_idle", lambda *_: [])
-    yield patch.object(cycle, "free_stale", lambda *_: [])
-
-
 def devices_of_others_believed_free() -> Patches:
     """What another claim has is free, too."""
 
@@ -351,7 +343,6 @@ MUTANTS: dict[str, Mutant] = {
         lost_binding_given_up,
         rival_unseen,
         bound_before_claims_are_ready,
-        claims_never_given_back,
         devices_of_others_believed_free,
         rival_claim_unseen,
         double_claims_not_told,
