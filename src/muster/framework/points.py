@@ -176,23 +176,6 @@ class Filter(Protocol):
 
 
 @runtime_checkable
-class MindsPods(Protocol):
-    """A filter that reads pods and can say at once that none of them matters to some pod.
-
-    Without it each pod that may go is asked about by `rows_changed`: 9 of 70 ms of a gang's preemption.
-    """
-
-    name: ClassVar[str]
-
-    def minds_pods(self, pod: Pod, snapshot: Snapshot) -> bool:
-        """Whether the coming or going of some pod here, or gone on this fork, could change what is said.
-
-        False is a promise: of all these `rows_changed` gives no rows.
-        """
-        ...
-
-
-@runtime_checkable
 class Example(Protocol):
     """A filter that can show on one node what its refusal rests on; every filter of Muster's own serves it.
 
@@ -265,7 +248,8 @@ class Silence(Protocol):
     def is_silent(self, pod: Pod, snapshot: Snapshot) -> bool:
         """Whether every row passes, scores alike and takes any number of copies, and will with copies placed.
 
-        Asked at every decision, so it looks at the pod and at what the snapshot knows as a whole, not at
+        Nor may the coming or going of any pod here, or gone on this fork, change that: of all these
+        `rows_changed` gives no rows, and each pod that may be driven out is not asked about.  Asked at every decision, so it looks at the pod and at what the snapshot knows as a whole, not at
         rows; one that `judges_row_alone` at the pod and the axis only, for what it says is remembered.
         """
         ...

@@ -31,7 +31,6 @@ from muster.framework.points import (
     Filter,
     Hints,
     MemberCheck,
-    MindsPods,
     NodeReason,
     PackingRule,
     PlacementFeasible,
@@ -365,13 +364,13 @@ class Runner:
 
         That is so when no filter but those that count copies changes its mind on their account.
         """
-        counting = self.counting
+        # One that is silent is not asked about each pod that may go: 9 of 70 ms of a gang's preemption.
+        unasked = self.counting | self._judge.silent(pod, snapshot)
         for plugin in self.filters:
-            if plugin.name in counting or getattr(plugin, "reads_pods", True) is False:
+            if plugin.name in unasked or getattr(plugin, "reads_pods", True) is False:
                 continue
             with blamed(plugin.name, "rows_changed", pod.metadata.name):
-                minds = not isinstance(plugin, MindsPods) or plugin.minds_pods(pod, snapshot)
-                for other in others if minds else ():
+                for other in others:
                     changed = plugin.rows_changed(other, ANY_ROW, pod, snapshot)
                     if changed is None or changed.size:
                         return False

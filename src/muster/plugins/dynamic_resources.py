@@ -105,9 +105,6 @@ class DynamicResources:
         given = [each for found in _trial_of(snapshot).given.values() for each in found]
         return find_lack(claims, row, offers, given)
 
-    def minds_pods(self, pod: Pod, snapshot: Snapshot) -> bool:
-        return uses_devices(pod, snapshot.devices)
-
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         """The row itself; every row where devices are shared between nodes, or claims between pods."""
         if not uses_devices(pod, snapshot.devices) or not uses_devices(placed, snapshot.devices):

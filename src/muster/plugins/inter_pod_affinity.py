@@ -118,9 +118,6 @@ class InterPodAffinity:
                 changed.update(snapshot.labels.column(effect.topology_key).rows_like(row).tolist())
         return np.array(sorted(changed), dtype=np.int32)
 
-    def minds_pods(self, pod: Pod, snapshot: Snapshot) -> bool:
-        return snapshot.have_rules or has_pod_rules(pod)
-
     def packing(self, pods: Sequence[Pod], snapshot: Snapshot, rows: Int32) -> Packing | None:
         """Members that keep away from each other, by node or by domain, and members that need others near."""
         feasible = np.ones((len(pods), len(rows)), dtype=np.bool_)

@@ -110,9 +110,6 @@ class PodTopologySpread:
                 return f"{where} would have {would} such pods, {lowest}, maxSkew is {spread.max_skew}"
         return ""
 
-    def minds_pods(self, pod: Pod, snapshot: Snapshot) -> bool:
-        return bool(pod.spec.topology_spread_constraints)
-
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         """The domain that got a pod, for mask and score; all rows if only that domain was the emptiest."""
         changed: set[int] = set()

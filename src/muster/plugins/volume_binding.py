@@ -95,9 +95,6 @@ class VolumeBinding:
         class_name = claim.class_name if claim is not None else ""
         return f"claim {'/'.join(first)}: {_lack(text, class_name, snapshot)}"
 
-    def minds_pods(self, pod: Pod, snapshot: Snapshot) -> bool:
-        return bool(pod.spec.volumes)
-
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         """Whoever takes a volume may have taken it from anybody."""
         if not pod.spec.volumes or not placed.spec.volumes:

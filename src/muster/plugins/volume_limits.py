@@ -63,9 +63,6 @@ class NodeVolumeLimits:
                 return f"{count} volumes of {driver} would be attached, {limit} can be"
         return ""
 
-    def minds_pods(self, pod: Pod, snapshot: Snapshot) -> bool:
-        return bool(pod.spec.volumes)
-
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         """The row itself, where both attach something."""
         changes = bool(pod.spec.volumes and placed.spec.volumes and claims_of(pod) and claims_of(placed))

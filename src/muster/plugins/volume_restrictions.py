@@ -48,9 +48,6 @@ class VolumeRestrictions:
                     return f"claim {'/'.join(shared[0])} is pod {user}'s, on {snapshot.node_names[there]}"
         return "some claim of it is another pod's"
 
-    def minds_pods(self, pod: Pod, snapshot: Snapshot) -> bool:
-        return bool(pod.spec.volumes)
-
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         """Everywhere, where both would use one such claim; else nowhere."""
         if pod.spec.volumes and placed.spec.volumes:

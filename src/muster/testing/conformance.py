@@ -28,7 +28,6 @@ from muster.framework.points import (
     Filter,
     Hints,
     MemberCheck,
-    MindsPods,
     NodeVerdict,
     PackingRule,
     PlacementFeasible,
@@ -344,9 +343,9 @@ def _check_rows_changed(plugin: Filter, pod: Pod, snapshot: Snapshot, rows: Int3
                 "rows_changed",
                 "gives something for ANY_ROW if it does for some row",
             )
-            minds = not isinstance(plugin, MindsPods) or plugin.minds_pods(pod, fork)
+            minds = not isinstance(plugin, Silence) or not plugin.is_silent(pod, fork)
             is_nothing = changed is not None and not changed.size
-            _promise(minds or is_nothing, plugin, "minds_pods", "is True where a pod changes some row")
+            _promise(minds or is_nothing, plugin, "is_silent", "is False where a pod changes some row")
             if changed is None:
                 continue
             _promise(

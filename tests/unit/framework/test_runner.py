@@ -274,8 +274,8 @@ class Hears(OnlyRow):
 
     capacity = None  # type: ignore[assignment]
 
-    def minds_pods(self, pod: Pod, snapshot: Snapshot) -> bool:
-        return self.minds
+    def is_silent(self, pod: Pod, snapshot: Snapshot) -> bool:
+        return not self.minds
 
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         self.asked.append(placed.metadata.name)

@@ -421,10 +421,10 @@ def test_who_says_that_it_reads_no_pods_may_not_score_by_them() -> None:
         check_plugin(Sociable(), snapshots=[CROWDED])
 
 
-def test_who_says_that_no_pod_matters_may_not_change_its_rows() -> None:
+def test_who_is_silent_may_not_have_its_rows_changed_by_pods() -> None:
     class Deaf(Sound):
-        def minds_pods(self, pod: Pod, snapshot: Snapshot) -> bool:
-            return False
+        def is_silent(self, pod: Pod, snapshot: Snapshot) -> bool:
+            return True
 
-    with pytest.raises(AssertionError, match="is True where a pod changes some row"):
+    with pytest.raises(AssertionError, match="is False where a pod changes some row"):
         check_plugin(Deaf(), snapshots=[CROWDED])
