@@ -5,8 +5,6 @@ group goes whole, or while pods preempted for the same before are still leaving.
 churn has no other rules.  Next: `run.py`.
 """
 
-from collections.abc import Iterable
-
 from muster.api.core import Pod
 from muster.api.times import parse_seconds
 from muster.framework.groups import Group, ObjectKey, PodKey
@@ -23,18 +21,20 @@ from muster.framework.ports import (
 )
 from muster.scheduling.conditions import INITIALLY_SCHEDULED
 from muster.scheduling.units import OVERDUE_S
+from muster.sim.loop import Noting
 from muster.sim.told import Told, requests_of
 from muster.sim.view import GPU_MILLI, Amounts, amount
 
 Preemptor = tuple[str, ObjectKey]
 
 
-class SoundEvictions:
+class SoundEvictions(Noting):
     """Listens behind `Told` and complains of evictions that should not be."""
 
     name = "sound evictions"
 
     def __init__(self, told: Told) -> None:
+        super().__init__()
         self.count = 0
         self._now_s = 0.0
         self._told = told
@@ -45,12 +45,6 @@ class SoundEvictions:
         self._released: set[str] = set()  # uids of pods that were asked to leave with their gang, for nobody
         self._leaving: dict[Preemptor, dict[str, PodKey]] = {}  # asked to leave, by uid
         self._gone: set[str] = set()  # uids of pods asked to leave that were gone already, whatever is seen
-        self._complaints: list[str] = []
-
-    def check(self, now_s: float) -> Iterable[str]:
-        """Complaints since the last step."""
-        complaints, self._complaints = self._complaints, []
-        return complaints
 
     def reset(self) -> None:
         """Another scheduler knows of nobody it asked to leave."""

@@ -33,6 +33,18 @@ class Checker(Protocol):
         ...
 
 
+class Noting:
+    """A checker that notes complaints as things happen, and gives them at the next check."""
+
+    def __init__(self) -> None:
+        self._complaints: list[str] = []
+
+    def check(self, now_s: float) -> Iterable[str]:
+        """Complaints since the last check."""
+        complaints, self._complaints = self._complaints, []
+        return complaints
+
+
 class Violation(InvariantViolated):
     """A promise broken in simulation, with the step it happened at."""
 

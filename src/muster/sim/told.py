@@ -5,7 +5,6 @@ A `Told` listens on the line and keeps the last word on every node, pod and grou
 Next: `checkers.py`.
 """
 
-from collections.abc import Iterable
 from typing import Protocol
 
 from muster.api.core import Node, Pod
@@ -25,6 +24,7 @@ from muster.framework.ports import (
     PodSeen,
 )
 from muster.scheduling.binding import STALE, UNKNOWN, cause_of
+from muster.sim.loop import Noting
 from muster.sim.view import GPU, GPU_MILLI, Amounts, amount
 
 
@@ -168,7 +168,7 @@ class Told:
         return taken
 
 
-class GangWhole:
+class GangWhole(Noting):
     """A gang is never taken below its minimum by a decision of ours.
 
     Those bound now, those on the wire and those that count as placed must reach minCount, as the scheduler
@@ -178,9 +178,9 @@ class GangWhole:
     name = "gang whole"
 
     def __init__(self, told: Told) -> None:
+        super().__init__()
         self.ever_whole: set[str] = set()
         self._told = told
-        self._complaints: list[str] = []
         told.judges.append(self)
 
     def judge(self, binds: tuple[BindPod, ...], now_s: float) -> None:
@@ -196,20 +196,15 @@ class GangWhole:
             elif group is not None:
                 self.ever_whole.add(group.uid)
 
-    def check(self, now_s: float) -> Iterable[str]:
-        """Complaints since the last step."""
-        complaints, self._complaints = self._complaints, []
-        return complaints
 
-
-class RoomAsTold:
+class RoomAsTold(Noting):
     """No pod is sent to a node that, by all that had been told, has no room for it or is not there."""
 
     name = "room as told"
 
     def __init__(self, told: Told) -> None:
+        super().__init__()
         self._told = told
-        self._complaints: list[str] = []
         told.judges.append(self)
 
     def judge(self, binds: tuple[BindPod, ...], now_s: float) -> None:
@@ -220,11 +215,6 @@ class RoomAsTold:
             over = [key for key, asked in taken.items() if asked > amount(str(offered.get(key, 0)))]
             if over:
                 self._complaints.append(f"node {name} was given more {', '.join(sorted(over))} than it has")
-
-    def check(self, now_s: float) -> Iterable[str]:
-        """Complaints since the last step."""
-        complaints, self._complaints = self._complaints, []
-        return complaints
 
 
 def requests_of(pod: Pod) -> Amounts:

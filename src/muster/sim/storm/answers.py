@@ -3,10 +3,9 @@
 `LostIsAskedFor` listens to one process behind `Told`.
 """
 
-from collections.abc import Iterable
-
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import BindPod, Effect, Event, TimeReached
+from muster.sim.loop import Noting
 from muster.sim.told import Told
 
 ASKED_WITHIN_S = (
@@ -14,15 +13,15 @@ ASKED_WITHIN_S = (
 )
 
 
-class LostIsAskedFor:
+class LostIsAskedFor(Noting):
     """Complains of a binding whose answer got lost and about which nobody asks for two minutes."""
 
     name = "lost is asked for"
 
     def __init__(self, told: Told) -> None:
+        super().__init__()
         self._told = told
         self._since_s: dict[ObjectKey, float] = {}
-        self._complaints: list[str] = []
 
     def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
         """Note what is without an answer, and since when; judge where it has had the time to act."""
@@ -36,8 +35,3 @@ class LostIsAskedFor:
             since_s = self._since_s.setdefault(key, now_s)
             if isinstance(event, TimeReached) and now_s - since_s > ASKED_WITHIN_S:
                 self._complaints.append(f"the binding of {key} is without an answer since {since_s:.0f}")
-
-    def check(self, now_s: float) -> Iterable[str]:
-        """Complaints since the last step."""
-        complaints, self._complaints = self._complaints, []
-        return complaints

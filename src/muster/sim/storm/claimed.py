@@ -4,9 +4,10 @@
 `GivenBack` at what is left of them at the end.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from muster.scheduling.preparations import UNPREPARED_S_MAX
+from muster.sim.loop import Noting
 from muster.sim.storm.bounds import GRACE_S, Bounded
 from muster.sim.storm.door import Landed
 from muster.sim.storm.ledger import CLAIMS
@@ -29,14 +30,14 @@ from muster.sim.view import (
 )
 
 
-class DevicesOnce:
+class DevicesOnce(Noting):
     """As a binding of ours lands its claims are its own, and no other bound pod of ours has their devices."""
 
     name = "devices once"
 
     def __init__(self, world: StormWorld) -> None:
+        super().__init__()
         self._world = world
-        self._complaints: list[str] = []
         world.landing_readers.append(self.landed)
 
     def landed(self, landed: Landed) -> None:
@@ -52,11 +53,6 @@ class DevicesOnce:
                 )
             else:
                 self._complaints += self._double(landed.pod, claim)
-
-    def check(self, now_s: float) -> Iterable[str]:
-        """Complaints since the last step."""
-        complaints, self._complaints = self._complaints, []
-        return complaints
 
     def _double(self, pod: Object, claim: Object) -> Iterator[str]:
         ledger = self._world.ledger

@@ -3,7 +3,7 @@
 Next: `claimed.py`, what the API shows of claims.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from muster.api.core import Pod
 from muster.api.devices import ResourceClaim
@@ -23,12 +23,13 @@ from muster.framework.ports import (
 )
 from muster.scheduling.double_claims import DEVICE_IN_TWO_CLAIMS
 from muster.sim.client import SCHEDULER_NAMES
+from muster.sim.loop import Noting
 from muster.sim.told import Told
 
 Key = tuple[str, str]  # namespace, name
 
 
-class PreparedAsTold:
+class PreparedAsTold(Noting):
     """Listens behind `Told`: whoever is asked to be bound has its volumes and claims, by all that was told.
 
     And a device in two claims is told of on each pod of ours that runs with it.
@@ -37,13 +38,13 @@ class PreparedAsTold:
     name = "prepared as told"
 
     def __init__(self, told: Told) -> None:
+        super().__init__()
         self._told = told
         self._claims: dict[Key, ResourceClaim] = {}
         self._volume_claims: dict[Key, PersistentVolumeClaim] = {}
         self._holders: dict[tuple[str, str, str], set[Key]] = {}
         self._leads = False
         self._asked: set[tuple[str, str]] = set()  # uid of a pod and node
-        self._complaints: list[str] = []
 
     def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
         """Learn, and judge what is asked for."""
@@ -65,11 +66,6 @@ class PreparedAsTold:
             for pod in self._running_with(doubled):
                 if pod.metadata.uid not in warned:
                     self._complaints.append(f"nobody tells pod {pod.metadata.name} of {sorted(doubled)}")
-
-    def check(self, now_s: float) -> Iterable[str]:
-        """Complaints since the last step."""
-        complaints, self._complaints = self._complaints, []
-        return complaints
 
     def _learn(self, event: Event) -> set[Key]:
         """Claims that share a device since this event."""

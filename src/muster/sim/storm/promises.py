@@ -7,6 +7,7 @@ scheduler what it thinks.  Next: `bounds.py`, what may be so for a while only.
 from collections.abc import Callable, Iterable, Iterator
 
 from muster.sim.checkers import NothingForgotten
+from muster.sim.loop import Noting
 from muster.sim.storm.door import Landed
 from muster.sim.storm.ledger import GROUPS, PODS, Ledger
 from muster.sim.storm.world import StormWorld
@@ -35,7 +36,7 @@ _LOOK_EVERY_S = 10.0
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-class BindsAsDecided:
+class BindsAsDecided(Noting):
     """A binding lands only where the process that leads has decided, on the very pod it decided about.
 
     Nothing of an earlier leader lands once the next one has begun: a gang's binds come from one decision.
@@ -44,8 +45,8 @@ class BindsAsDecided:
     name = "binds as decided"
 
     def __init__(self, world: StormWorld) -> None:
+        super().__init__()
         self._world = world
-        self._complaints: list[str] = []
         world.landing_readers.append(self.landed)
 
     def landed(self, landed: Landed) -> None:
@@ -89,11 +90,6 @@ class BindsAsDecided:
         ]
         if over:
             yield f"node {node_name} holds more {', '.join(sorted(over))} of ours than it has"
-
-    def check(self, now_s: float) -> Iterable[str]:
-        """Complaints since the last step."""
-        complaints, self._complaints = self._complaints, []
-        return complaints
 
 
 class BeginsWithAll:
@@ -221,7 +217,7 @@ class Starts:
             self.started.add(uid)
 
 
-class TrueIsTrue:
+class TrueIsTrue(Noting):
     """PodGroupInitiallyScheduled turns True only once minCount members have been bound, and stays.
 
     An older write that lands late may take it back for a moment; the scheduler has to notice.
@@ -230,8 +226,8 @@ class TrueIsTrue:
     name = "true is true"
 
     def __init__(self, starts: Starts) -> None:
+        super().__init__()
         self._starts = starts
-        self._complaints: list[str] = []
         self._taken_back: dict[str, tuple[str, float]] = {}  # uid → name of the group, and since when
 
     def see(self, kind: str, before: Object | None, after: Object | None, now_s: float) -> None:
@@ -257,9 +253,8 @@ class TrueIsTrue:
         self._taken_back.clear()
 
     def check(self, now_s: float) -> Iterator[str]:
-        """Complaints since the last step."""
-        complaints, self._complaints = self._complaints, []
-        yield from complaints
+        """Complaints since the last check, and what is not said again."""
+        yield from super().check(now_s)
         for name, since_s in self._taken_back.values():
             if now_s - since_s > SAID_AGAIN_S:
                 yield f"group {name} was True and is not since {since_s:.0f}"

@@ -4,25 +4,24 @@
 long the next process waits is not judged: it knows the release by its condition only.
 """
 
-from collections.abc import Iterable
-
 from muster.framework.groups import GroupKey
 from muster.framework.ports import BindPod, Effect, Event, EvictPod
+from muster.sim.loop import Noting
 from muster.sim.told import Told
 
 BACKOFF_S = 10.0
 
 
-class ReleasesBackOff:
+class ReleasesBackOff(Noting):
     """Complains of a gang that is bound within ten seconds of its release."""
 
     name = "releases back off"
 
     def __init__(self, told: Told) -> None:
+        super().__init__()
         self._told = told
         self._released_s: dict[GroupKey, float] = {}
         self._asked: set[str] = set()  # uids of pods whose binding was asked for before
-        self._complaints: list[str] = []
 
     def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
         """Note releases, and judge bindings."""
@@ -36,11 +35,6 @@ class ReleasesBackOff:
                     self._complaints.append(
                         f"gang {effect.group} is bound {after_s:.1f} s after it was released"
                     )
-
-    def check(self, now_s: float) -> Iterable[str]:
-        """Complaints since the last step."""
-        complaints, self._complaints = self._complaints, []
-        return complaints
 
     def _release(self, effect: EvictPod, now_s: float) -> None:
         """A pod is released: its gang waits.
