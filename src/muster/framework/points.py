@@ -249,7 +249,9 @@ class Silence(Protocol):
         """Whether every row passes, scores alike and takes any number of copies, and will with copies placed.
 
         Nor may the coming or going of any pod here, or gone on this fork, change that: of all these
-        `rows_changed` gives no rows, and each pod that may be driven out is not asked about.  Asked at every decision, so it looks at the pod and at what the snapshot knows as a whole, not at
+        `rows_changed` gives no rows, and whoever drives out pods does not ask about each of them.
+
+        Asked at every decision, so it looks at the pod and at what the snapshot knows as a whole, not at
         rows; one that `judges_row_alone` at the pod and the axis only, for what it says is remembered.
         """
         ...
