@@ -18,7 +18,7 @@ ALGORITHM = {
     "1,000-pod gang on 5,000 nodes": ("5,000 nodes, 3 × 1,000", 50),
     "4-pod gang with 50 racks": ("5,000 nodes, 50 racks, 750 × 4", 50),
 }
-EVENTS_MOST, NULL_LEAST, TEN_THOUSAND_MOST = 1.2, 0.9, 1.1
+EVENTS_MOST, STORM_WAIT_MOST, NULL_LEAST, TEN_THOUSAND_MOST = 1.2, 1.2, 0.9, 1.1
 
 
 class Goal(NamedTuple):
@@ -156,7 +156,7 @@ def _in_process(figures: _Figures) -> list[Goal]:
             lambda v: v == 0,
             ".0f",
         ),
-        Goal("storm: possible gangs wait at most 1.2 × as long", waits, lambda v: v <= EVENTS_MOST),
+        Goal("storm: possible gangs wait at most 1.2 × as long", waits, lambda v: v <= STORM_WAIT_MOST),
         Goal(
             "gang of 8 on 5,000 nodes, 90 % full: at most 1 ms",
             figures.values("scale", (small,), "algorithm_ms"),

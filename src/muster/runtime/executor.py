@@ -394,13 +394,14 @@ class Executor:
 
     async def _ask(self, call: Call, turn: Turn | None) -> Answer:
         body = call.body if call.method != "GET" else None
-        if turn is None:
-            return await self._client.call(call.method, call.path, body, content_type=call.content_type)
-        timer = asyncio.get_running_loop().call_later(patience.SLOW_S, self._lose_patience, turn)
+        timer = None
+        if turn is not None:
+            timer = asyncio.get_running_loop().call_later(patience.SLOW_S, self._lose_patience, turn)
         try:
             return await self._client.call(call.method, call.path, body, content_type=call.content_type)
         finally:
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()
 
     async def _heed(self, error: ApiError) -> None:
         """Keep the object to ourselves for as long as the server wants to be left alone."""

@@ -44,7 +44,7 @@ def is_one_of(books: Books, claim: ObjectKey, user: Consumer, uids: frozenset[st
 
 def is_prepared_for(books: Books, claim: ObjectKey) -> bool:
     """Whether a member that is placed and not bound yet uses the claim, written on it or not."""
-    members = (books.members.find(key) for key in books.preparations.everybody())
+    members = (books.members.find(each.key) for each in books.preparations)
     return any(
         found == claim
         for member in members

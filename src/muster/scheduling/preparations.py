@@ -79,10 +79,6 @@ class Preparations:
         self._of_root.setdefault(preparation.root, {})[preparation.uid] = preparation
         self._due.put(preparation.uid, (preparation.since_s + UNPREPARED_S_MAX,))
 
-    def everybody(self) -> Iterator[PodKey]:
-        """Who is in preparation."""
-        return (each.key for each in self._by_uid.values())
-
     def find(self, uid: str) -> Preparation | None:
         """The preparation of the pod with this uid."""
         return self._by_uid.get(uid)

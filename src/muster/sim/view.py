@@ -188,12 +188,6 @@ def claims_of(pod: Object) -> list[str]:
     return [str(name) for name in names if name]
 
 
-def volume_claims_of(pod: Object) -> list[str]:
-    """Names of the claims of its ephemeral volumes."""
-    volumes = pod["spec"].get("volumes") or ()
-    return [f"{name_of(pod)}-{volume['name']}" for volume in volumes if volume.get("ephemeral")]
-
-
 def devices_in(claim: Object) -> list[tuple[str, str, str]]:
     """Driver, pool and name of the devices that a claim has."""
     allocation = (claim.get("status") or {}).get("allocation") or {}
