@@ -29,7 +29,7 @@ FOUND_BY: dict[str, int] = {  # where nothing is said, the first
     "lease-taken-by-force": 16,
     "void-binding-counts": 2,
     "restored-store-unnoticed": 24,
-    "release-skipped": 3,
+    "release-skipped": 14,
     "room-never-given-back": 17,
     "double-claims-not-told": 2,
     "chosen-devices-forgotten": 35,
