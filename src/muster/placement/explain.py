@@ -237,19 +237,22 @@ def _why_never(snapshot: Snapshot, pod: Pod, ask: Ask) -> str:
 def _asks_text(members: Sequence[tuple[Pod, int, Bool]], short: Sequence[str], needed: int) -> str:
     """What members ask for: of one shape what is short of it (all of it if nothing is), else each shape."""
     if len(members) == 1:
-        return f"{needed} × {_request_text(members[0][0], short)}"
+        return _times(needed, members[0][0], short)
     total = sum(count for _, count, _ in members)
     many = f"{needed} members" if needed == total else f"{needed} of {total} members"
-    shapes = [f"{count} × {_request_text(pod, ())}" for pod, count, _ in members]
+    shapes = [_times(count, pod, ()) for pod, count, _ in members]
     return f"{many} ({_names(shapes)})" if shapes else many
 
 
-def _request_text(pod: Pod, only: Sequence[str]) -> str:
-    asked = {name: amount for name, amount in sorted(pod_requests(pod).items()) if amount}
-    chosen = {name: amount for name, amount in asked.items() if name in only} or {
-        name: amount for name, amount in asked.items() if name != PODS
-    }
-    return " + ".join(_amount(name, amount) for name, amount in (chosen or asked).items())
+def _times(count: int, pod: Pod, only: Sequence[str]) -> str:
+    """What so many pods like this ask for; slots are said where they are short, or all there is to say."""
+    asked = {name: amount for name, amount in sorted(pod_requests(pod).items()) if amount and name != PODS}
+    chosen = asked if not only else {name: amount for name, amount in asked.items() if name in only}
+    each = " + ".join(_amount(name, amount) for name, amount in chosen.items())
+    parts = [f"{count} × {each}"] if each else []
+    if PODS in only or not each:
+        parts.append(_amount(PODS, count))
+    return " and ".join(parts)
 
 
 def _free_text(shortage: Shortage, needed: int, *, named: bool) -> str:

@@ -75,7 +75,7 @@ class NodeResourcesFit:
             free = max(0, offered - int(snapshot.requested[row, column]))
             asked, has = format_amount(name, int(request[column])), format_amount(name, offered)
             if name == PODS:
-                return f"takes {has} pods and has them"
+                return "takes 1 pod and has it" if offered == 1 else f"takes {has} pods and has them"
             if offered < request[column]:
                 return f"{asked} {name} asked, the whole node has {has}"
             return f"{asked} {name} asked, {format_amount(name, free)} of {has} free"

@@ -135,7 +135,20 @@ def test_nothing_helps_who_names_a_node_that_lone_others_do_not_hold() -> None:
 
 def test_too_many_pods_are_counted_in_slots() -> None:
     assert sentence(make_cluster().node(pods=1), (2, {})) == (
-        "needs 2 × 1 pod slot, 1 free; would fit with 1 more node like n1"
+        "needs 2 pod slots, 1 free; would fit with 1 more node like n1"
+    )
+
+
+def test_pod_slots_are_counted_once_beside_what_each_member_asks_for() -> None:
+    assert sentence(make_cluster().node(pods=1, cpu=2), (3, {"cpu": 1})) == (
+        "needs 3 × 1 cpu and 3 pod slots, 2 cpu free, 1 pod slot free, room for 1; "
+        "would fit with 2 more nodes like n1"
+    )
+
+
+def test_a_shape_that_asks_for_nothing_else_asks_for_pod_slots() -> None:
+    assert sentence(make_cluster().node(pods=9, cpu=1), (2, {}), (2, {"cpu": 1})) == (
+        "needs 4 members (2 pod slots and 2 × 1 cpu), room for 3; would fit with 1 more node like n1"
     )
 
 

@@ -174,3 +174,11 @@ def test_a_class_and_nodes_wake_who_asks_for_what_it_backs() -> None:
     plain = ClusterEvent(Change.NODE_ADDED, node=make_node(cpu=8))
     backed = replace(plain, backed=frozenset(("nvidia.com/gpu",)))
     assert [of_node(asks, each) for each in (plain, backed)] == [Hint.SKIP, Hint.QUEUE]
+
+
+@pytest.mark.parametrize(("slots", "text"), [(1, "takes 1 pod and has it"), (2, "takes 2 pods and has them")])
+def test_a_node_that_has_all_the_pods_it_takes_says_so(slots: int, text: str) -> None:
+    cluster = make_cluster().node("n1", pods=slots)
+    for number in range(slots):
+        cluster.running(f"old-{number}", "n1")
+    assert NodeResourcesFit().example(make_pod("a"), cluster.snapshot(), 0, "Too many pods") == text
