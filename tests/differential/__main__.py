@@ -1,10 +1,12 @@
 """Give the same random scenarios to the stock scheduler and to Muster and compare what they place.
 
-    scripts/sim --differential [--claims] [--seeds N] [--first-seed K] [--results FILE] [--ci] [--in-process]
+    scripts/sim --differential [--claims [parts]] [--seeds N] [--first-seed K] [--results FILE] [--ci]
+                               [--in-process]
 
 Two stock control planes are started, one with kube-scheduler 1.37.2 and one with `muster run` (Go is needed
 once, tests/controlplane/build.py).  With --in-process Muster is held against the slow checker alone, on
-virtual time.  With --claims the scenarios are of volumes, devices and claims (`claims/`).  Every difference
+virtual time.  With --claims the scenarios are of volumes, devices and claims (`claims/`), with --claims parts
+of devices cut out of counters and given in shares.  Every difference
 that no listed rule explains is printed with the command that replays it, and the exit code is then 1.  With
 --results FILE seeds that are in it already are not played again.
 """
@@ -19,6 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from pathlib import Path
 
 import msgspec
@@ -26,9 +29,8 @@ from tests.conformance.scheduler_control import ControlError
 from tests.controlplane.build import BuildError
 from tests.controlplane.start import StartError
 from tests.differential.batch import Verdict, play_batch
-from tests.differential.claims.batch import play_alone
+from tests.differential.claims.batch import DRAWS, play_alone
 from tests.differential.claims.batch import play_batch as play_claims_batch
-from tests.differential.claims.draw import draw_scenario as draw_claims
 from tests.differential.draw import draw_scenario
 from tests.differential.play import make_shared
 from tests.differential.promises import check_promises
@@ -61,7 +63,10 @@ def main() -> int:
 
 def _in_process(seeds: Sequence[int], arguments: argparse.Namespace) -> Iterator[Verdict]:
     with ProcessPoolExecutor(arguments.processes) as pool:
-        yield from pool.map(play_alone if arguments.claims else _promises, seeds, chunksize=8)
+        if arguments.claims:
+            yield from pool.map(play_alone, seeds, repeat(arguments.claims), chunksize=8)
+        else:
+            yield from pool.map(_promises, seeds, chunksize=8)
 
 
 def _promises(seed: int) -> Verdict:
@@ -72,11 +77,11 @@ def _on_stock(seeds: Sequence[int], arguments: argparse.Namespace) -> Iterator[V
     for part in _parts(seeds, REFRESH):
         with (
             tempfile.TemporaryDirectory(prefix="muster-differential-") as folder,
-            _stages(Path(folder), manager=arguments.claims) as stages,
+            _stages(Path(folder), manager=bool(arguments.claims)) as stages,
         ):
             for batch in _parts(part, arguments.batch):
                 if arguments.claims:
-                    yield from play_claims_batch(stages, [draw_claims(seed) for seed in batch])
+                    yield from play_claims_batch(stages, [DRAWS[arguments.claims](seed) for seed in batch])
                 else:
                     yield from play_batch(stages, [draw_scenario(seed) for seed in batch])
 
@@ -116,12 +121,8 @@ def _write(file: Path | None, verdict: Verdict) -> None:
 def _print(verdict: Verdict, arguments: argparse.Namespace) -> None:
     for finding in verdict.findings:
         if finding.rule is None or arguments.verbose:
-            words = [
-                f" --{word}"
-                for word in ("claims", "in-process")
-                if getattr(arguments, word.replace("-", "_"))
-            ]
-            mode = "".join(words)
+            mode = {"all": " --claims", "parts": " --claims parts"}.get(arguments.claims or "", "")
+            mode += " --in-process" if arguments.in_process else ""
             replay = f"scripts/sim --differential{mode} --first-seed {verdict.seed} --seeds 1"
             rule = finding.rule or "UNEXPLAINED"
             print(f"seed {verdict.seed} step {finding.step}: {rule}: {finding.text}; {replay}", flush=True)
@@ -151,14 +152,15 @@ def _parse() -> argparse.Namespace:
         "--processes", type=int, default=2, help="with --in-process, how many seeds side by side"
     )
     parser.add_argument("--verbose", action="store_true", help="print explained differences, too")
-    parser.add_argument("--claims", action="store_true", help="scenarios of volumes, devices and claims")
+    kinds = "scenarios of volumes, devices and claims; of devices in parts"
+    parser.add_argument("--claims", nargs="?", const="all", choices=sorted(DRAWS), help=kinds)
     parser.add_argument("--show", action="store_true", help="print the scenarios and play nothing")
     arguments = parser.parse_args()
     if arguments.seeds is None:
         arguments.seeds = CI_SEEDS
     if arguments.show:
         for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds):
-            scenario = draw_claims(seed) if arguments.claims else draw_scenario(seed)
+            scenario = DRAWS[arguments.claims](seed) if arguments.claims else draw_scenario(seed)
             print(json.dumps(msgspec.to_builtins(scenario), indent=1))
         sys.exit(0)
     return arguments

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from tests.differential.claims.batch import play_alone
 from tests.differential.claims.draw import draw_scenario
 from tests.differential.claims.judge import EXPLANATIONS, Claimed, Note, judge, judge_alone, rules_of
-from tests.differential.claims.rules import Given, State, first_way, takes
+from tests.differential.claims.parts import Given
+from tests.differential.claims.rules import State, first_way, takes
 from tests.differential.claims.scenario import ZONE, ClaimScenario, Short
 
 ROOT = Path(__file__).parents[2]

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from msgspec import structs
 from tests.differential.batch import Verdict
 from tests.differential.claims.draw import draw_scenario
+from tests.differential.claims.draw_parts import draw_parts
 from tests.differential.claims.judge import Claimed, judge, judge_alone
 from tests.differential.claims.objects import namespace_of
 from tests.differential.claims.play import LEFT_OVER, play_claims
@@ -30,9 +31,12 @@ def play_batch(stages: Sequence[WatchedStage], scenarios: Sequence[ClaimScenario
         yield from play_batch(stages, late)
 
 
-def play_alone(seed: int) -> Verdict:
-    """Muster against the slow checker, on virtual time."""
-    scenario = draw_scenario(seed)
+DRAWS = {"all": draw_scenario, "parts": draw_parts}  # by the word of --claims
+
+
+def play_alone(seed: int, kind: str = "all") -> Verdict:
+    """Muster against the slow checker, on virtual time; `kind`: a word of `DRAWS`."""
+    scenario = DRAWS[kind](seed)
     (played,) = play_claims(SimulatedStage(), [scenario])
     return Verdict(seed, judge_alone(scenario, played), len(played.notes[-1].state.places))
 

@@ -25,11 +25,12 @@ ONE, MANY, ALONE = "ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"
 SELECTORS = ("x", "big", "odd", "new", "a")
 
 
-def draw_scenario(seed: int) -> ClaimScenario:
-    """The scenario of this seed, always the same."""
+def draw_scenario(seed: int, about: str | None = None) -> ClaimScenario:
+    """The scenario of this seed, always the same; `about`: of "devices" or "volumes" alone, or "both"."""
     draw = random.Random(f"claims {seed}")
     nodes = {f"n{number}": _node(draw, number) for number in range(draw.randint(2, 4))}
-    about = draw.choices(("devices", "volumes", "both"), (45, 40, 15))[0]
+    drawn = draw.choices(("devices", "volumes", "both"), (45, 40, 15))[0]
+    about = about or drawn
     slices = _slices(draw, list(nodes)) if about != "volumes" else []
     volumes = [_volume(draw, number, list(nodes)) for number in range(draw.randint(2, 6))]
     storage = _storage(draw)

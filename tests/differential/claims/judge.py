@@ -7,8 +7,8 @@ In come states before and after each pod; out come findings: broken, or differen
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, structs
+from tests.differential.claims.parts import Given, Parts, share_of
 from tests.differential.claims.rules import (
-    Given,
     State,
     TooLarge,
     bears,
@@ -150,10 +150,12 @@ def _broken_devices(
     for name in names:
         given = after.allocated.get(name, [])
         yield from _broken_claim(known[name], given, offers, taken)
-        taken |= {each.device for each in given if not each.admin}
+        taken |= {each.device for each in given if each.share is None and not each.admin}
         wanted = list(dict.fromkeys(each.request for each in first[name]))
         if wanted != list(dict.fromkeys(each.request for each in given)):
             yield f"claim {name} got {[each.request for each in given]}, {wanted} could be met"
+    if not Parts(scenario).are_enough(after.given):
+        yield f"more has been given away than there is, last to {pod['pod']}"
 
 
 def _broken_claim(
@@ -172,6 +174,10 @@ def _broken_claim(
             yield f"claim {name} got {each.device}, which is not what it asks for"
         elif not each.admin and each.device in taken:
             yield f"claim {name} got {each.device}, which is another's"
+        elif each.share != (
+            right := share_of(device, request.get("needs", {})) if "shared" in device else None
+        ):
+            yield f"claim {name} got {each.share} of {each.device}, {right} would be right"
     for request_name in dict.fromkeys(each.request for each in given):
         count = sum(each.request == request_name for each in given)
         wanted = requests[request_name]["count"]

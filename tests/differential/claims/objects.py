@@ -10,10 +10,12 @@ from typing import Any
 from tests.conformance import manifests
 from tests.differential.claims.scenario import (
     BACKING,
+    CAPACITIES,
     CLASSES,
     DISK_DRIVER,
     INDEX,
     MADE,
+    MEMORY,
     NOW,
     PAIR,
     RULES,
@@ -149,8 +151,11 @@ def _slice(scenario: ClaimScenario, short: Short) -> Short:
             "generation": short["generation"],
             "resourceSliceCount": short["of"],
         },
-        "devices": [_device(scenario, device) for device in short["devices"]],
     }
+    if "counters" in short:
+        spec["sharedCounters"] = _counter_sets(short["counters"], "name")
+    else:
+        spec["devices"] = [_device(scenario, device) for device in short["devices"]]
     if "node" in short:
         spec["nodeName"] = own(scenario, short["node"])
     elif "zone" in short:
@@ -174,12 +179,43 @@ def _device(scenario: ClaimScenario, short: Short) -> Short:
     if "pair" in short:
         attributes[PAIR] = {"int": short["pair"]}
     device: Short = {"name": short["device"], "attributes": attributes}
-    device["capacity"] = {"memory": {"value": f"{short['memory']}Gi"}}
+    device["capacity"] = {name: _capacity(short, name) for name in CAPACITIES if name in short}
+    if "shared" in short:
+        device["allowMultipleAllocations"] = True
+    if "cut" in short:
+        device["consumesCounters"] = _counter_sets(short["cut"], "counterSet")
     if "taint" in short:
         device["taints"] = [_WORN | {"effect": short["taint"]}]
     if "node" in short:
         device["nodeName"] = own(scenario, short["node"])
     return device
+
+
+def _counter_sets(counters: Short, key: str) -> list[Short]:
+    return [
+        {key: name, "counters": {each: {"value": _amount(each, value)} for each, value in found.items()}}
+        for name, found in counters.items()
+    ]
+
+
+def _capacity(short: Short, name: str) -> Short:
+    """A capacity of a device with the rules for shares of it."""
+    capacity: Short = {"value": _amount(name, short[name])}
+    rules = short.get("policy", {}).get(name)
+    if rules is None:
+        return capacity
+    policy: Short = {"default": _amount(name, rules["default"])}
+    if "values" in rules:
+        policy["validValues"] = [_amount(name, value) for value in rules["values"]]
+    else:
+        policy["validRange"] = {
+            word: _amount(name, rules[word]) for word in ("min", "max", "step") if word in rules
+        }
+    return capacity | {"requestPolicy": policy}
+
+
+def _amount(name: str, value: int) -> str:
+    return f"{value}Gi" if name == MEMORY else str(value)
 
 
 def _claim(scenario: ClaimScenario, short: Short) -> Short:
@@ -210,6 +246,9 @@ def _wanted(scenario: ClaimScenario, short: Short) -> Short:
         wanted["tolerations"] = [{"key": "worn.test", "operator": "Exists"}]
     if "admin" in short:
         wanted["adminAccess"] = True
+    if "needs" in short:
+        needs = {name: _amount(name, value) for name, value in short["needs"].items()}
+        wanted["capacity"] = {"requests": needs}
     return wanted
 
 

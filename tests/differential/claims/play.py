@@ -19,7 +19,8 @@ from tests.differential.claims.objects import (
     pod_object,
     provisioned,
 )
-from tests.differential.claims.rules import Given, State
+from tests.differential.claims.parts import Given
+from tests.differential.claims.rules import State
 from tests.differential.claims.scenario import SELECTED, ClaimScenario, Short
 from tests.differential.play import PATIENCE_S, Stage, is_at_rest, told
 
@@ -165,7 +166,9 @@ def _name_of(claim: Short) -> str:
 
 
 def _given(scenario: ClaimScenario, result: Short) -> Given:
-    pool = result["pool"].removeprefix(own(scenario, ""))
-    return Given(
-        result["request"], (result["driver"], pool, result["device"]), bool(result.get("adminAccess"))
-    )
+    device = (result["driver"], result["pool"].removeprefix(own(scenario, "")), result["device"])
+    share = None
+    if "shareID" in result:
+        taken = result.get("consumedCapacity", {})
+        share = tuple(sorted((name, int(text.removesuffix("Gi"))) for name, text in taken.items()))
+    return Given(result["request"], device, bool(result.get("adminAccess")), share)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from msgspec import Struct
+from tests.differential.claims.parts import Device, Given, Parts, share_of
 from tests.differential.claims.scenario import (
     BACKING,
     BETA_ZONE,
@@ -22,20 +23,11 @@ from tests.differential.claims.scenario import (
     Short,
 )
 
-Device = tuple[str, str, str]  # driver, pool, device
 TRIES_MAX = 200_000
 
 
 class TooLarge(Exception):
     """There are too many ways to try."""
-
-
-class Given(Struct, frozen=True):
-    """One device for one request; `request` is "name", or "name/alternative"."""
-
-    request: str
-    device: Device
-    admin: bool = False
 
 
 class State(Struct, frozen=True):
@@ -51,7 +43,13 @@ class State(Struct, frozen=True):
 
     @property
     def taken(self) -> set[Device]:
-        return {given.device for found in self.allocated.values() for given in found if not given.admin}
+        """The devices that somebody has whole."""
+        return {given.device for given in self.given if given.share is None and not given.admin}
+
+    @property
+    def given(self) -> list[Given]:
+        """All devices and shares that claims have."""
+        return [given for found in self.allocated.values() for given in found]
 
 
 def takes(
@@ -219,7 +217,7 @@ def offers_on(scenario: ClaimScenario, node: str) -> tuple[list[tuple[Device, Sh
     for short in scenario.slices:
         pools.setdefault((short["driver"], short["pool"]), []).append(short)
     found: list[tuple[Device, Short]] = []
-    whole = True
+    whole, parts = True, Parts(scenario)
     for (driver, pool), slices in sorted(pools.items()):
         newest = max(short["generation"] for short in slices)
         current = [short for short in slices if short["generation"] == newest]
@@ -229,7 +227,7 @@ def offers_on(scenario: ClaimScenario, node: str) -> tuple[list[tuple[Device, Sh
             for device in short["devices"]
             if _is_reached(scenario, short, device, node)
         ]
-        if len(current) == current[0]["of"]:
+        if len(current) == current[0]["of"] and parts.is_sound(driver, pool):
             found += reached
         elif reached:
             whole = False
@@ -253,8 +251,10 @@ def _is_reached(scenario: ClaimScenario, short: Short, device: Short, node: str)
 
 
 def may_have(request: Short, driver: str, device: Short) -> bool:
-    """Whether a device is of the class and meets the selectors, taints apart."""
+    """Whether a device is of the class, meets the selectors and has what is needed of it, taints apart."""
     rules = (*CLASSES[request["class"]], *request.get("rules", ()))
+    if share_of(device, request.get("needs", {})) is None:
+        return False
     return all(RULES[rule].holds(driver, device) for rule in rules)
 
 
@@ -292,7 +292,8 @@ def first_way(
         still_open.append(instead)
     if any(each["class"] == "missing" for claim in still_open for each in requests_of(claim).values()):
         return None
-    return _Tries(offers, whole=whole, taken=state.taken, admins_keep=admins_keep).run(still_open)
+    tries = _Tries(offers, state, Parts(scenario), whole=whole, admins_keep=admins_keep)
+    return tries.run(still_open)
 
 
 def requests_of(claim: Short) -> dict[str, Short]:
@@ -310,12 +311,20 @@ class _Tries:
     """Every way in turn: claims, their requests, alternatives, devices."""
 
     def __init__(
-        self, offers: list[tuple[Device, Short]], *, whole: bool, taken: set[Device], admins_keep: bool
+        self,
+        offers: list[tuple[Device, Short]],
+        state: State,
+        parts: Parts,
+        *,
+        whole: bool,
+        admins_keep: bool,
     ) -> None:
         self._admins_keep = admins_keep
         self._offers = offers
         self._whole = whole
-        self._taken = set(taken)
+        self._taken = state.taken
+        self._given = state.given
+        self._parts = parts
         self._left = TRIES_MAX
 
     def run(self, claims: list[Short]) -> dict[str, list[Given]] | None:
@@ -324,11 +333,14 @@ class _Tries:
             return {}
         first, *rest = claims
         for found in self._ways(first, first["requests"], []):
-            kept = {given.device for given, _ in found if self._admins_keep or not given.admin}
-            mine = kept - self._taken
+            chosen = [given for given, _ in found]
+            kept = {given.device for given in chosen if self._admins_keep or not given.admin}
+            mine = kept - self._taken - {given.device for given in chosen if given.share is not None}
             self._taken |= mine
+            self._given += chosen
             others = self.run(rest)
             self._taken -= mine
+            self._given = self._given[: len(self._given) - len(chosen)]
             if others is not None:
                 return {first["claim"]: [given for given, _ in found], **others}
         return None
@@ -344,16 +356,18 @@ class _Tries:
             return
         first, *rest = requests
         for name, wanted in requests_of({"requests": [first]}).items():
-            for chosen in self._sets(name, wanted, {each.device for each, _ in given}):
+            mine = {each.device for each, _ in given if each.share is None}
+            for chosen in self._sets(name, wanted, mine):
                 together = [*given, *chosen]
-                if keeps(claim, [device for _, device in together]):
+                so_far = [*self._given, *(each for each, _ in together)]
+                if keeps(claim, [device for _, device in together]) and self._parts.are_enough(so_far):
                     yield from self._ways(claim, rest, together)
 
     def _sets(self, name: str, wanted: Short, mine: set[Device]) -> Iterator[list[tuple[Given, Short]]]:
         admin = "admin" in wanted
         fitting = [(key, device) for key, device in self._offers if may_have(wanted, key[0], device)]
         free = [
-            (Given(name, key, admin), device)
+            (_give(name, key, wanted, device), device)
             for key, device in fitting
             if bears(wanted, device) and key not in mine and (admin or key not in self._taken)
         ]
@@ -361,3 +375,8 @@ class _Tries:
             yield from map(list, combinations(free, wanted["count"]))
         elif fitting and self._whole and len(free) == len(fitting):
             yield free
+
+
+def _give(name: str, key: Device, wanted: Short, device: Short) -> Given:
+    share = share_of(device, wanted.get("needs", {})) if "shared" in device else None
+    return Given(name, key, "admin" in wanted, share)

@@ -12,6 +12,7 @@ from msgspec import Struct
 Short = dict[str, Any]
 ZONE, BETA_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
 PAIR, INDEX = "common.test/pair", "common.test/index"
+MEMORY, LANES = CAPACITIES = ("memory", "lanes")  # of devices; memory in Gi
 DRIVERS = ("a.test", "b.test")
 DISK_DRIVER = "disk.test"
 WAIT, NOW, MADE = (
