@@ -18,7 +18,7 @@ from muster.placement.capacity import UNLIMITED
 from muster.placement.memory import Judgment
 from muster.placement.shapes import shape_key
 from muster.plugins.node_resources import NodeResourcesFit
-from muster.testing.builders import make_cluster, make_pod
+from muster.testing.builders import make_cluster, make_node, make_pod
 from muster.testing.strategies import nodes, pods
 
 NAMES = ("n1", "n2", "n3", "n4")
@@ -43,22 +43,15 @@ SPECIAL = (
 )
 
 
-class Talkative:
-    """A plugin that is asked although it has nothing to say: all of it but `is_silent`."""
-
-    def __init__(self, plugin: Any) -> None:
-        self._plugin = plugin
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "is_silent":
-            raise AttributeError(name)
-        return getattr(self._plugin, name)
+def talkative(plugin: Any) -> Any:
+    """The plugin as one that is asked although it has nothing to say: all of it but `is_silent`."""
+    return type(f"Talkative{type(plugin).__name__}", (type(plugin),), {"is_silent": None})()
 
 
-def default_judge(*, talkative: bool = False) -> NodeJudge:
+def default_judge(*, asks_all: bool = False) -> NodeJudge:
     plugins = [(BUILT_IN[choice.name](), choice.weight) for choice in DEFAULT_PLUGINS]
-    if talkative:
-        plugins = [(Talkative(plugin), weight) for plugin, weight in plugins]
+    if asks_all:
+        plugins = [(talkative(plugin), weight) for plugin, weight in plugins]
     return NodeJudge(
         [plugin for plugin, _ in plugins if isinstance(plugin, Filter)],
         [plugin for plugin, _ in plugins if isinstance(plugin, Capacity)],
@@ -111,12 +104,16 @@ def test_after_any_changes_what_is_remembered_is_what_a_new_judge_says(data: st.
 def test_who_is_not_asked_would_have_made_no_difference(data: st.DataObject) -> None:
     """The slow twin asks everybody: what is said is the same, but for one number more on every score."""
     state = ClusterState()
-    for step in range(data.draw(st.integers(1, 5))):
+    for name, rack in zip(NAMES, ("r1", "r1", "r2", "r3"), strict=True):
+        state.apply_node(make_node(name, labels={"rack": rack}))
+        for like in data.draw(st.lists(st.sampled_from(SPECIAL), max_size=2)):
+            state.assume(make_pod(f"{name}-like", labels=like.metadata.labels), name)
+    for step in range(data.draw(st.integers(0, 2))):
         change(state, data, step)
     snapshot, pod = state.snapshot(), data.draw(st.one_of(pods(), st.sampled_from(SPECIAL)))
     rows = snapshot.live_rows()
     quiet = default_judge().judge(pod, snapshot, rows)
-    asked = default_judge(talkative=True).judge(pod, snapshot, rows)
+    asked = default_judge(asks_all=True).judge(pod, snapshot, rows)
     assert said(quiet)[::2] == said(asked)[::2]
     more = (asked.score - quiet.score)[asked.feasible]
     assert more == pytest.approx(more[:1].repeat(len(more)))
