@@ -23,6 +23,7 @@ from muster.api.meta import is_older
 from muster.api.quantity import INT64_MAX, QuantityError
 from muster.cluster.device_pools import CounterId, DeviceId, Pools, amount_of, find_pools
 from muster.cluster.device_taints import with_taints
+from muster.cluster.device_takings import Share, Takings
 from muster.cluster.extended_resources import backed_by, is_extended_claim_of, unwritten_key
 
 ClaimKey = tuple[str, str]  # namespace, name
@@ -85,6 +86,7 @@ class DeviceBook:
         self._freed: dict[ClaimKey, str] = {}  # claim → the version of it that we have asked to be freed
         self._holders: dict[DeviceId, dict[ClaimKey, None]] = {}  # of whole devices, by the API
         self._made_for: dict[str, dict[ClaimKey, None]] = {}  # uid of a pod → in place of extended resources
+        self._takings = Takings()
 
     def apply(self, found: DeviceObject) -> bool:
         """Take over an object as seen; False if it is older than what is known."""
@@ -109,6 +111,7 @@ class DeviceBook:
             if found.status.allocation is not None:
                 self._choices.pop((meta.namespace, meta.name), None)
                 self._see_made(found, found.status.allocation)
+            self._count((meta.namespace, meta.name))
         self._frozen = None
         return True
 
@@ -131,6 +134,7 @@ class DeviceBook:
             del self._claims[key]
             self._choices.pop(key, None)
             self._freed.pop(key, None)
+            self._count(key)
         self._frozen = None
         return known
 
@@ -149,11 +153,13 @@ class DeviceBook:
     def choose(self, key: ClaimKey, allocation: Allocation) -> None:
         """Count a claim as allocated before the API agrees."""
         self._choices[key] = allocation
+        self._count(key)
         self._frozen = None
 
     def unchoose(self, key: ClaimKey) -> None:
         """The choice is given up; what the API shows counts again."""
         if self._choices.pop(key, None) is not None:
+            self._count(key)
             self._frozen = None
 
     def free(self, key: ClaimKey, version: str) -> None:
@@ -189,7 +195,7 @@ class DeviceBook:
             self._pools = find_pools(with_taints(self._slices, self._taint_rules))
         if self._frozen is None:
             claims, choices = dict(self._claims), dict(self._choices)
-            taken, shares = _taken(claims, choices)
+            taken, shares = self._takings.picture()
             self._frozen = Devices(
                 slices=dict(self._slices),
                 classes=dict(self._classes),
@@ -211,6 +217,14 @@ class DeviceBook:
         chosen = self._choices.get(key)
         if chosen is not None and _ids_in(chosen) == _ids_in(allocation):
             del self._choices[key]
+            self._count(key)
+
+    def _count(self, key: ClaimKey) -> None:
+        """Count what the claim has now, by the API or by choice."""
+        claim = self._claims.get(key)
+        allocation = claim.status.allocation if claim is not None else None
+        allocation = allocation or self._choices.get(key)
+        self._takings.put(key, list(given_in(allocation)) if allocation is not None else ())
 
     def _index(self, key: ClaimKey, found: ResourceClaim | None) -> None:
         """The claim is what this version of it says (None: it is gone), and no longer what the last said."""
@@ -253,7 +267,7 @@ def user_of(pod: Pod, name: str, devices: Devices) -> Consumer:
     return Consumer("pods", pod.metadata.name, pod.metadata.uid)
 
 
-def given_in(allocation: Allocation) -> Iterator[tuple[DeviceId, Mapping[str, int] | None]]:
+def given_in(allocation: Allocation) -> Iterator[tuple[DeviceId, Share | None]]:
     """The devices that an allocation keeps from others: all of it (None), or so much of each capacity."""
     for result in allocation.devices.results or ():
         if not result.admin_access:
@@ -306,24 +320,3 @@ def _share_of(result: AllocatedDevice) -> dict[str, int] | None:
         except QuantityError:
             share[name] = INT64_MAX  # nobody can tell: nothing is left of it
     return share
-
-
-def _taken(
-    claims: Mapping[ClaimKey, ResourceClaim], choices: Mapping[ClaimKey, Allocation]
-) -> tuple[dict[DeviceId, tuple[ClaimKey, ...]], dict[DeviceId, dict[str, int]]]:
-    taken: dict[DeviceId, tuple[ClaimKey, ...]] = {}
-    shares: dict[DeviceId, dict[str, int]] = {}
-    whole: set[DeviceId] = set()
-    for key in sorted(claims.keys() | choices.keys()):
-        claim = claims.get(key)
-        allocation = claim.status.allocation if claim is not None else None
-        allocation = allocation or choices.get(key)
-        for device, share in given_in(allocation) if allocation is not None else ():
-            taken[device] = (*taken.get(device, ()), key)
-            if share is None:
-                whole.add(device)
-                continue
-            known = shares.setdefault(device, {})
-            for name, amount in share.items():
-                known[name] = known.get(name, 0) + amount
-    return taken, {device: share for device, share in shares.items() if device not in whole}

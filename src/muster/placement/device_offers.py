@@ -5,7 +5,8 @@ asked once for all rows whose free devices are alike.  Next: `device_allocation.
 and `device_trials.py`, which adds up what members of a gang get.  Axis: N node rows.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -39,12 +40,23 @@ _Met = tuple[tuple[str, ...], ...]
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 
 
+class _Own(NamedTuple):
+    """What claims see of the devices that one node alone reaches, taken or not.
+
+    `number`: equal where they cannot tell them apart; `ids`: those of use to them, in order.
+    """
+
+    number: int
+    ids: tuple[DeviceId, ...]
+
+
 class _Known:
     """What follows from devices and classes alone: kept from decision to decision while they stay.
 
     `facts`: by claim and device, a number; equal numbers are devices between which the claim cannot tell, 0
     is of no use to it.  `answers`: by claims and what a node's devices are to them, the requests that are met
-    of each claim, or None where there is no way.
+    of each claim, or None where there is no way.  `own`: by claims and node, where all that is of use to them
+    is of that node alone and had whole.
     """
 
     def __init__(self, pools: Pools) -> None:
@@ -68,6 +80,7 @@ class _Known:
         self.eligible: dict[tuple[bytes, DeviceId], int] = {}
         self.facts: dict[bytes, dict[DeviceId, int]] = {}
         self.numbers: dict[object, int] = {}
+        self.own: dict[tuple[tuple[bytes, ...], str], _Own] = {}
         self.answers: dict[tuple[tuple[bytes, ...], object], _Met | None] = {}
 
 
@@ -82,7 +95,8 @@ class DeviceOffers:
         if "offers" not in found_out:
             found_out["offers"] = _Known(self.devices.pools)
         self._known: _Known = found_out["offers"]
-        if len(self._known.facts) > KINDS_MAX or len(self._known.answers) > ANSWERS_MAX:
+        known = self._known
+        if len(known.facts) > KINDS_MAX or max(len(known.answers), len(known.own)) > ANSWERS_MAX:
             self._known.forget()
         # reached by more than one node, with the mask [N]
         self.shared: list[tuple[Offer, Bool]] = [
@@ -197,6 +211,10 @@ class DeviceOffers:
     def _signature(self, claims: Sequence[ClaimKey], likes: tuple[bytes, ...], row: int) -> Hashable:
         """Equal for rows between whose devices these claims cannot tell."""
         kinds = dict(zip(likes, claims, strict=True))
+        own = self._own(likes, kinds, row)
+        if own is not None:
+            free = tuple([each not in self.devices.taken for each in own.ids])
+            return (self._is_broken(row), own.number, free)
         found: list[Hashable] = []
         sets: dict[CounterSetId, int] = {}
         ledger = Ledger(self.devices)
@@ -209,6 +227,24 @@ class DeviceOffers:
                 for counter, amount in offer.consumes:
                     found.append((sets.setdefault(counter[:3], len(sets)), counter[3], amount))
         return (self._is_broken(row), tuple(map(ledger.left_in, sets)), *found)
+
+    def _own(self, likes: tuple[bytes, ...], kinds: Mapping[bytes, ClaimKey], row: int) -> _Own | None:
+        """What these claims see of a node whose devices are its own and had whole; None for any other."""
+        if any(mask[row] for _, mask in self.shared):
+            return None
+        key = (likes, self._names[row])
+        if key not in self._known.own:
+            seen = [
+                (offer, tuple([self._fact(like, claim, offer) for like, claim in kinds.items()]))
+                for offer in self.on(row)
+            ]
+            useful = [(offer, facts) for offer, facts in seen if any(facts)]
+            plain = not any(offer.is_shared or offer.consumes for offer, _ in useful)
+            numbers, facts_in_turn = self._known.numbers, ("own", *(facts for _, facts in useful))
+            number = numbers.setdefault(facts_in_turn, len(numbers) + 1) if plain else 0
+            self._known.own[key] = _Own(number, tuple(offer.id for offer, _ in useful))
+        own = self._known.own[key]
+        return own if own.number else None
 
     def _fact(self, like: bytes, claim: ClaimKey, offer: Offer) -> int:
         facts = self._known.facts.setdefault(like, {})

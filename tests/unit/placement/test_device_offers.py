@@ -31,7 +31,7 @@ from muster.placement.device_offers import (
     DeviceOffers,
 )
 from muster.placement.device_selectors import SelectorError
-from muster.testing.builders import make_cluster
+from muster.testing.builders import make_cluster, make_node
 
 C, D = ("default", "c"), ("default", "d")
 BOTH = np.array([0, 1], dtype=np.int32)
@@ -87,6 +87,30 @@ def test_what_is_remembered_ends_with_a_changed_slice_or_class() -> None:
     assert DeviceOffers(cluster.snapshot()).meets([C], BOTH).tolist() == [MET, MET]
     cluster.state.devices.apply(make_class('device.driver == "other"'))
     assert DeviceOffers(cluster.snapshot()).meets([C], BOTH).tolist() == [UNMET, UNMET]
+
+
+def test_nodes_with_like_devices_differ_in_what_they_reach_beside_them() -> None:
+    two = make_claim("c", make_request("r", 2))
+    own = [make_slice(node, make_device("a")) for node in ("n1", "n2")]
+    near = make_slice("zone", make_device("near"), node_selector=ZONE_A)
+    assert offers_with(make_class(), two, *own, near).meets([C], BOTH).tolist() == [MET, UNMET]
+
+
+def test_a_node_that_is_relabelled_reaches_no_more_what_it_reached_by_the_label() -> None:
+    cluster = make_cluster().node("n1", labels={"zone": "a"}).node("n2")
+    near = make_slice("zone", make_device("near"), node_selector=ZONE_A)
+    for each in (
+        make_class(),
+        make_claim("c", make_request("r", 2)),
+        make_slice("n1", make_device("a")),
+        near,
+    ):
+        cluster.state.devices.apply(each)
+    assert DeviceOffers(cluster.snapshot()).meets([C], BOTH).tolist() == [MET, UNMET]
+    cluster.state.apply_node(make_node("n1"))
+    assert DeviceOffers(cluster.snapshot()).meets([C], BOTH).tolist() == [UNMET, UNMET]
+    cluster.state.apply_node(make_node("n1", labels={"zone": "a"}))
+    assert DeviceOffers(cluster.snapshot()).meets([C], BOTH).tolist() == [MET, UNMET]
 
 
 def test_drivers_with_attributes_of_one_name_are_told_apart() -> None:
