@@ -26,6 +26,7 @@ STORM_FAILED_ONCE: dict[int, str] = {
     112: "one refusal that hit four writes of a group kept it silent for minutes after it had ended",
     139: "leaders that lasted for twenty seconds each never said that a gang was whole again",
     159: "room of a victim that the API had said to be gone was thought to be taken until it was seen",
+    188: "a member that had succeeded was thought to need the seat it was once nominated to",
     54: "a gang torn by a preemption was tried again before it was looked at",
 }
 

@@ -40,7 +40,7 @@ class SoundEvictions(Noting):
         self._told = told
         self._nominated: dict[str, str] = {}  # uid → node
         self._kept: dict[str, str] = {}  # uid of a pod whose binding was refused → node
-        self._said: set[str] = set()  # uids of pods that this scheduler has nominated itself
+        self._said: set[str] = set()  # uids of pods of which no object shows yet what this scheduler said
         self._just_nominated: set[str] = set()  # by this answer
         self._released: set[str] = set()  # uids of pods that were asked to leave with their gang, for nobody
         self._leaving: dict[Preemptor, dict[str, PodKey]] = {}  # asked to leave, by uid
@@ -58,9 +58,8 @@ class SoundEvictions(Noting):
     def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
         """Learn what is nominated, and judge what is evicted."""
         self._now_s = now_s
-        if isinstance(event, PodSeen) and event.pod.status.nominated_node_name:
-            if event.pod.metadata.uid not in self._said:  # what it has said itself is newer than what it sees
-                self._nominated[event.pod.metadata.uid] = event.pod.status.nominated_node_name
+        if isinstance(event, PodSeen):
+            self._see(event.pod)
         elif isinstance(event, EvictFailed) or (isinstance(event, EvictDone) and event.is_gone):
             for victims in self._leaving.values():
                 if victims.pop(event.uid, None) is not None and isinstance(event, EvictDone):
@@ -82,6 +81,20 @@ class SoundEvictions(Noting):
                 self._released.add(effect.uid)
         for preemptor, evictions in evicted.items():
             self._judge(preemptor, evictions)
+
+    def _see(self, pod: Pod) -> None:
+        """Learn what the object says: nothing is promised to one that has a node, or is done.
+
+        What this scheduler has said itself is newer, until the object says so, too.
+        """
+        uid, shown = pod.metadata.uid, pod.status.nominated_node_name
+        if pod.spec.node_name or pod.is_terminal:
+            self._kept.pop(uid, None)
+            self._nominated.pop(uid, None)
+            self._said.discard(uid)
+        elif uid not in self._said or shown == self._nominated[uid]:
+            self._nominated[uid] = shown
+            self._said.discard(uid)
 
     def _judge(self, preemptor: Preemptor, evictions: list[EvictPod]) -> None:
         self.count += len(evictions)

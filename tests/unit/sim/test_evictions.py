@@ -53,6 +53,11 @@ def evict(name: str) -> EvictPod:
     return EvictPod(ObjectKey("default", name), f"uid-{name}", condition, "pod", HIGH)
 
 
+def nominated_to(node_name: str) -> Pod:
+    pod = make_pod("h", cpu=1, priority=10)
+    return replace(pod, status=replace(pod.status, nominated_node_name=node_name))
+
+
 def test_one_victim_for_one_seat_is_sound() -> None:
     scene = Scene()
     assert scene.decide("low") == []
@@ -106,9 +111,32 @@ def test_another_scheduler_is_not_held_to_what_the_first_asked() -> None:
 def test_a_seat_that_an_earlier_scheduler_moved_is_where_it_moved_it() -> None:
     scene = Scene()
     for seat in ("nowhere", "n1"):
-        seen = make_pod("h", cpu=1, priority=10)
-        scene.see(replace(seen, status=replace(seen.status, nominated_node_name=seat)))
+        scene.see(nominated_to(seat))
     assert scene.decide("low", seat="") == []
+
+
+@pytest.mark.parametrize(("node", "phase"), [("n1", "Succeeded"), ("", "Failed"), ("", "Pending")])
+def test_what_is_done_or_no_longer_nominated_has_no_seat(node: str, phase: str) -> None:
+    scene = Scene()
+    scene.tell(GroupSeen(make_group("h", 1, priority=10)))
+    scene.see(make_pod("h", cpu=1, priority=10), "h")
+    other = make_pod("other", cpu=2, priority=10)
+    scene.see(replace(other, status=replace(other.status, nominated_node_name="n1")), "h")
+    now = make_pod("other", cpu=2, priority=10, node=node)
+    scene.see(replace(now, status=replace(now.status, phase=phase)), "h")
+    scene.see(nominated_to("n1"), "h")
+    assert scene.tell(TimeReached(), replace(evict("low"), preemptor_kind="podgroup")) == []
+
+
+def test_what_it_said_counts_until_the_object_says_so_and_then_what_the_object_says() -> None:
+    scene = Scene()
+    scene.tell(TimeReached(), PatchPodStatus(HIGH, "uid-h", nominated_node_name="n1"))
+    scene.see(nominated_to("nowhere"))
+    assert scene.decide("low", seat="") == []
+    scene.tell(EvictFailed(LOW, "uid-low", code=500, message=""))
+    scene.see(nominated_to("n1"))
+    scene.see(nominated_to("nowhere"))
+    assert any("does not fit then" in said for said in scene.decide("low", seat=""))
 
 
 def test_pods_of_a_gang_that_is_released_go_for_nobody() -> None:
