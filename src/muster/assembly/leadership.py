@@ -53,15 +53,16 @@ class Candidacy:
 
     `renewed_s`: when the last renewal was asked for that succeeded.  `begins_s`: a leader decides nothing
     before.  `had_other`: another was seen to hold the lease.  `led_under` is the lease by which this process
-    leads, where that is another than the one of this name ("").  `went_back` says how the lease was seen in a
-    version before one that was seen already ("": never): the store was restored from a backup.
+    leads, where that is another than the one of this name ("").  `version` is the newest that the lease was
+    seen in; `went_back` says how it was seen in an older one after that ("": never): the store was restored
+    from a backup.
     """
 
     def __init__(self, *, name: str, identity: str, namespace: str = NAMESPACE, led_under: str = "") -> None:
         self.name = name
         self.had_other = False
         self.went_back = ""
-        self._version = 0
+        self.version = 0
         self._led_under = led_under
         self.namespace = namespace
         self.identity = identity
@@ -171,11 +172,11 @@ class Candidacy:
 
     def _note_version(self, lease: Lease) -> None:
         version = version_number(str(lease.metadata.get("resourceVersion", ""))) or 0
-        if 0 < version < self._version:
+        if 0 < version < self.version:
             self.went_back = (
-                f"lease {self.namespace}/{self.name} is of version {version}, {self._version} was seen before"
+                f"lease {self.namespace}/{self.name} is of version {version}, {self.version} was seen before"
             )
-        self._version = max(self._version, version)
+        self.version = max(self.version, version)
 
     def _creation(self, now_s: float) -> Call:
         now = micro_time(now_s)

@@ -192,7 +192,7 @@ class NoticesBackup:
         passed_s = now_s - (self._last_s if self._last_s is not None else now_s)
         self._last_s = now_s
         for replica in self._world.replicas.values():
-            if replica.started_s >= self._world.restored_s or replica.is_paused or not self._world.is_up:
+            if not self._world.is_outdated(replica) or replica.is_paused or not self._world.is_up:
                 continue
             lasted_s = self._went_on_s.get(replica.identity, 0.0) + passed_s
             self._went_on_s[replica.identity] = lasted_s

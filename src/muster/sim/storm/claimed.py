@@ -43,7 +43,7 @@ class DevicesOnce(Noting):
     def landed(self, landed: Landed) -> None:
         """Judge a binding at the moment that the server accepts it."""
         process = self._world.processes.get(landed.user)
-        if process is None or process.started_s < self._world.restored_s:
+        if process is None or self._world.is_outdated(process):
             return
         for name in claims_of(landed.pod):
             claim = self._world.ledger.claims.get(name)

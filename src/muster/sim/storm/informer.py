@@ -58,8 +58,9 @@ class _Frame(NamedTuple):
 class Informer:
     """Keeps one kind in view; `tell` is given each event, `later` runs an action of this process.
 
-    `lag_s`: how far the API server that serves this watch is behind.  `went_back` is True once the server
-    showed something older than it had shown before: it was restored from a backup.
+    `lag_s`: how far the API server that serves this watch is behind.  `version`: the newest revision it has
+    told of.  `went_back` is True once the server showed something older than that: it was restored from a
+    backup.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Informer:
         self._sky = sky
         self._tell = tell
         self._later = later
-        self._version = 0
+        self.version = 0
         self._known: dict[tuple[str, str], Object] = {}
         self._frames: deque[_Frame] = deque()
         self._is_watching = False
@@ -140,7 +141,7 @@ class Informer:
     def _listed(self, attempt: int, objects: Sequence[Object], revision: int) -> None:
         if attempt != self._attempt:
             return
-        if revision < self._version:
+        if revision < self.version:
             self.went_back = True
             return
         if any(self._is_older(obj) for obj in objects):
@@ -151,7 +152,7 @@ class Informer:
             self._show(obj)
         for key in [key for key in self._known if key not in present]:
             self._show_gone(key)
-        self._version = revision
+        self.version = revision
         self.synced = True
         self._deliver()
 
@@ -168,9 +169,9 @@ class Informer:
         store = self._source.store
         if not self._source.is_up:
             self.disconnect()
-        elif not self._version or not self.synced:
+        elif not self.version or not self.synced:
             self.list()
-        elif store.revision < self._version:
+        elif store.revision < self.version:
             self.went_back = True
         elif self._sky.strikes(self._sky.weather.resume_expired):
             self._source.count("watch expired while it was broken (410)")
@@ -178,7 +179,7 @@ class Informer:
         else:
             self._is_watching = True
             try:
-                missed = store.changes_after(self._version)
+                missed = store.changes_after(self.version)
             except Expired:
                 self.list()
                 return
@@ -209,8 +210,8 @@ class Informer:
             if frame.gone:
                 self._show_gone(_key_of(frame.obj))
             else:
-                self._show(frame.obj, again=frame.revision == self._version)
-            self._version = max(self._version, frame.revision)
+                self._show(frame.obj, again=frame.revision == self.version)
+            self.version = max(self.version, frame.revision)
 
     def _show(self, obj: Object, *, again: bool = False) -> None:
         """Tell of an object, unless this very version has been told; first that one of its name is gone."""

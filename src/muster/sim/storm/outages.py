@@ -82,8 +82,8 @@ class Outages:
         self._world.go_away(self._between(10, 200))
 
     def _backup_is_restored(self) -> None:
-        backup = self._world.store.backup()
-        self._post(lambda: self._world.restore(backup), self._between(5, 90))
+        backup, taken_s = self._world.store.backup(), self._world.now_s()
+        self._post(lambda: self._world.restore(backup, taken_s), self._between(5, 90))
 
     def _quota_is_full(self) -> None:
         self._world.door.quota = len(self._world.ledger.pods) + int(self._generator.integers(0, 5))
@@ -120,19 +120,24 @@ class Outages:
             replica.lag(self._between(2, 20))
             self._world.post(lambda: replica.lag(0.0), self._between(20, 120))
 
+    def _stoppable_leader(self) -> Replica | None:
+        """The one that decides; not if it has to notice a backup before revisions catch up with it."""
+        leader = self._world.deciding
+        return None if leader is None or self._world.is_outdated(leader) else leader
+
     def _leader_stands_still(self) -> None:
-        if (leader := self._world.deciding) is not None:
+        if (leader := self._stoppable_leader()) is not None:
             self._world.count("leader stood still")
             leader.pause(self._between(*_LEASE_AND_MORE_S))
 
     def _leader_sleeps(self) -> None:
-        if (leader := self._world.deciding) is not None:
+        if (leader := self._stoppable_leader()) is not None:
             self._world.count("machine of the leader slept")
             leader.sleep(self._between(*_LEASE_AND_MORE_S))
 
     def _standby_stands_still(self) -> None:
         standbys = [each for each in self._world.replicas.values() if not each.is_deciding]
-        standby = self._pick(standbys)
+        standby = self._pick([each for each in standbys if not self._world.is_outdated(each)])
         if standby is not None:
             self._world.count("standby stood still")
             standby.pause(self._between(5, 60))

@@ -63,7 +63,7 @@ class BindsAsDecided(Noting):
             self._complaints.append(
                 f"{pod} was bound by {landed.user}, leader {process.term} of {self._world.terms}"
             )
-        if process.started_s >= self._world.restored_s:
+        if not self._world.is_outdated(process):
             self._complaints += self._overfull(landed)
 
     def _overfull(self, landed: Landed) -> Iterator[str]:
@@ -107,7 +107,7 @@ class BeginsWithAll:
             return
         self._judged = self._world.terms
         leader = self._world.deciding
-        if leader is None or leader.term != self._judged or leader.started_s < self._world.restored_s:
+        if leader is None or leader.term != self._judged or self._world.is_outdated(leader):
             return
         told = {pod.metadata.uid: pod.spec.node_name for pod in leader.told.pods.values()}
         for name, pod in self._world.ledger.pods.items():
@@ -134,7 +134,7 @@ class SoundDecisions:
     def check(self, now_s: float) -> Iterator[str]:
         """Complaints about every process since the last step."""
         for replica in self._world.replicas.values():
-            if not replica.is_deciding or replica.started_s < self._world.restored_s:
+            if not replica.is_deciding or self._world.is_outdated(replica):
                 continue  # one that still knows what never was is about to be started anew
             if replica.has_decided:
                 replica.has_decided = False
@@ -151,7 +151,7 @@ class SoundDecisions:
 
     def _look_at_queues(self) -> Iterator[str]:
         leader = self._world.deciding
-        if leader is None or leader.started_s < self._world.restored_s:
+        if leader is None or self._world.is_outdated(leader):
             return
         if self._heard == (leader.identity, leader.heard):
             return  # it has been told nothing since the last look
@@ -165,8 +165,8 @@ class SoundDecisions:
 class Starts:
     """Which gangs have started: minCount members were bound at the same time.
 
-    `is_outdated` tells of a write whether it comes from a process that does not know yet that the store was
-    restored.  What such a one says of a group is taken for so: nobody can tell it from a loss after it.
+    `is_outdated` tells of a write whether it comes from a process that has seen what a restored backup took
+    back.  What such a one says of a group is taken for so: nobody can tell it from a loss after it.
     """
 
     def __init__(self, ledger: Ledger, is_outdated: Callable[[Object], bool] = lambda written: False) -> None:

@@ -110,7 +110,6 @@ class Replica:
         self.name = name
         self.identity = identity
         self.clock = clock
-        self.started_s = world.now_s()
         self.term = 0
         self.is_dead = False
         self.is_deciding = False
@@ -130,6 +129,7 @@ class Replica:
         self.line = Line(world, sky, identity)
         self._world = world
         self._sky = sky
+        self._answered_at = 0  # the newest revision that there was when an effect had been answered
         self._paused_until_s = 0.0
         self._wake_s: float | None = None
         self._outbox = Outbox(
@@ -226,6 +226,16 @@ class Replica:
             self.end("restored")
 
     @property
+    def shown(self) -> int:
+        """The newest revision of a watch or of the lease: an older one tells it of a restored backup."""
+        return max(self.candidacy.version, *(informer.version for informer in self._informers.values()))
+
+    @property
+    def seen(self) -> int:
+        """Nothing it knows, by watches or by answers, is of a newer revision."""
+        return max(self.shown, self._answered_at)
+
+    @property
     def is_settled(self) -> bool:
         """Whether it decides and has nothing left to do at this moment."""
         due = self._wake_s is not None and self._wake_s <= self.clock.now_s()
@@ -310,6 +320,7 @@ class Replica:
         """An effect has been answered."""
         if self._crashes(self._sky.weather.crash_untold, "before an answer was told"):
             return
+        self._answered_at = self._world.store.revision
         self._tell(event)
 
     def _tell(self, event: Event) -> None:

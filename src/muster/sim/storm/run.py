@@ -72,7 +72,7 @@ class Storm:
         self.supplies = Supplies(self.world, streams[6], storm_s=STORM_S)
         self.users = Users(self.world, streams[4], self.supplies, storm_s=STORM_S)
         self.outages = Outages(self.world, streams[5], storm_s=STORM_S)
-        self.starts = Starts(self.world.ledger, self.world.is_outdated)
+        self.starts = Starts(self.world.ledger, self.world.is_by_outdated)
         self.meter = Meter(self.world.ledger.view)
         true_is_true = TrueIsTrue(self.starts)
         bounds = [

@@ -70,7 +70,7 @@ class KnowsWhatIs:
         """Pods and groups of which a replica was told something else than the API holds."""
         ledger = self._world.ledger
         for replica in self._world.replicas.values():
-            if not replica.is_informed or replica.started_s < self._world.restored_s:
+            if not replica.is_informed or self._world.is_outdated(replica):
                 continue
             told = replica.told
             pods = {key.name: (pod.metadata.uid, pod.spec.node_name or "") for key, pod in told.pods.items()}

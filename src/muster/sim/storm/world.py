@@ -70,6 +70,8 @@ class StormWorld:
         self.landing_readers: list[Callable[[Landed], None]] = []  # told of each binding as it is accepted
         self.client = Client(self.call)
         self.restored_s = 0.0
+        self._restores: list[tuple[float, int]] = []  # when, and to which revision
+        self._outdated: set[str] = set()  # identities
         self._rested_at = -1  # the revision up to which all work is done; until `_due_s` there is no other
         self._due_s: float | None = None
         rows = {kind_of(row): row for row in self._server.catalog.kinds if not row.stored_as}
@@ -133,10 +135,14 @@ class StormWorld:
             event = self._events[key] = event_of(resource, obj, gone=gone)
         return event
 
-    def is_outdated(self, written: Object) -> bool:
-        """Whether this state was written by a process that was there before the store was restored."""
+    def is_outdated(self, process: Replica) -> bool:
+        """Whether this process has seen something that a restored backup took back."""
+        return process.identity in self._outdated
+
+    def is_by_outdated(self, written: Object) -> bool:
+        """Whether this state was written by a process that knows what never was."""
         writer = self.processes.get(self.door.writers.get(int(written["metadata"]["resourceVersion"]), ""))
-        return writer is not None and writer.started_s < self.restored_s
+        return writer is not None and self.is_outdated(writer)
 
     def _note_landed(self, landed: Landed) -> None:
         self.ledger.landed[uid_of(landed.pod)] = landed
@@ -156,30 +162,41 @@ class StormWorld:
     def _come_back(self) -> None:
         self.is_up = True
 
-    def restore(self, backup: Backup) -> None:
-        """The store is replaced by a backup; every watch breaks.
+    def restore(self, backup: Backup, taken_s: float | None = None) -> None:
+        """The store is replaced by a backup that was taken then (now); every watch breaks.
 
         As the manual of Kubernetes says, everything that looks at the API is started anew: controllers and
-        kubelets at once, schedulers within seconds.  Or nobody thinks of those, and they have to notice: that
-        is played where so much was taken back that revisions do not catch up before somebody looks.
+        kubelets at once, schedulers within seconds.  Or nobody thinks of those, and whoever has seen what is
+        taken back has to notice: that is played with processes that revisions cannot have caught up with
+        before they look.
         """
         self.count("restored from a backup")
         self.restored_s = self.now_s()
+        since = [revision for at_s, revision in self._restores if taken_s is not None and at_s > taken_s]
+        common = min([backup.revision, *since])  # what came later was otherwise, or is taken back
+        self._restores.append((self.restored_s, backup.revision))
+        self._outdated |= {each.identity for each in self.processes.values() if each.seen > common}
         self._rested_at = -1
         self._events.clear()
         self.door.writers.clear()
-        taken_back = self.store.revision - backup.revision
         self.store.restore(backup, self._server.catalog.by_name, self.now_s())
         self.cluster = EmbeddedCluster(self.door, controllers=_controllers())
         self.ledger.restart(self.now_s())
-        is_noticeable = taken_back >= _NOTICEABLE_WRITES
-        are_started_anew = self._generator.random() < _RESTARTED_AFTER_RESTORE or not is_noticeable
-        if not are_started_anew:
-            self.count("restored, and nobody started the schedulers anew")
+        self._start_schedulers_anew(backup)
+
+    def _start_schedulers_anew(self, backup: Backup) -> None:
+        """All of them, or those that cannot notice by themselves."""
+        are_thought_of = self._generator.random() < _RESTARTED_AFTER_RESTORE
+        has_to_notice = False
         for replica in self.replicas.values():
             replica.disconnect()
-            if are_started_anew:
+            can_notice = replica.shown - backup.revision >= _NOTICEABLE_WRITES and not replica.is_paused
+            if are_thought_of or (self.is_outdated(replica) and not can_notice):
                 self.post(partial(replica.end, "restored"), float(self._generator.uniform(*_RESTORED_S)))
+            else:
+                has_to_notice = has_to_notice or can_notice
+        if has_to_notice:
+            self.count("restored, and nobody started the schedulers anew")
 
     # ── replicas ─────────────────────────────────────────────────────────────────────────────────
 

@@ -102,16 +102,45 @@ def test_time_in_which_nothing_may_be_said_does_not_count() -> None:
     assert look(checker, stage, after_s=1000.0) == []
 
 
+@pytest.fixture
+def unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody starts schedulers anew after a backup was restored, however little it takes back."""
+    monkeypatch.setattr(world, "_RESTARTED_AFTER_RESTORE", 0.0)
+    monkeypatch.setattr(world, "_NOTICEABLE_WRITES", 0)
+
+
+@pytest.mark.usefixtures("unnoticed")
 def test_a_process_that_goes_on_after_a_restored_backup_is_found() -> None:
     stage = Stage(nodes=1)
     checker = NoticesBackup(stage.world)
     stage.run(10.0)
+    backup = stage.world.store.backup()
+    stage.run(10.0)
     now_s = stage.world.now_s()
     assert list(checker.check(now_s)) == []
     assert list(checker.check(now_s + 1000.0)) == []
-    stage.world.restored_s = now_s
+    stage.world.restore(backup)
     assert list(checker.check(now_s + 1000.0 + NOTICED_WITHIN_S - 1.0)) == []
     assert len(list(checker.check(now_s + 1000.0 + NOTICED_WITHIN_S + 1.0))) == len(stage.world.replicas)
+
+
+@pytest.mark.usefixtures("unnoticed")
+def test_a_process_that_has_seen_nothing_of_what_a_backup_takes_back_may_go_on() -> None:
+    stage = Stage(nodes=1)
+    standby = stage.world.replicas["b"]
+    standby.pause(30.0)
+    stage.run(20.0)
+    backup = stage.world.store.backup()
+    stage.run(5.0)
+    stage.world.restore(backup)
+    checker = NoticesBackup(stage.world)
+    complaints = []
+    for _ in range(20):
+        stage.run(5.0)
+        complaints += list(checker.check(stage.world.now_s()))
+    assert complaints == []
+    assert stage.world.replicas["b"] is standby
+    assert stage.world.replicas["a"].identity != "muster-a-1"
 
 
 def test_both_replicas_notice_a_restored_backup_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:

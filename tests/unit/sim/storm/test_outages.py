@@ -42,6 +42,21 @@ def test_an_incident_happens_and_is_counted(act: str, counted: str) -> None:
     assert stage.counts[counted] >= 1
 
 
+@pytest.mark.parametrize("act", ["_leader_stands_still", "_leader_sleeps", "_standby_stands_still"])
+def test_nobody_stands_still_who_has_a_restored_backup_to_notice(
+    act: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = Stage(nodes=1)
+    stage.run(10.0)
+    outages = Outages(stage.world, generator(), storm_s=1200.0)
+    monkeypatch.setattr(stage.world, "is_outdated", lambda process: True)
+    getattr(outages, act)()
+    assert not any(replica.is_paused for replica in stage.world.replicas.values())
+    monkeypatch.undo()
+    getattr(outages, act)()
+    assert any(replica.is_paused for replica in stage.world.replicas.values())
+
+
 def test_calm_ends_quotas_policies_lags_and_silence() -> None:
     stage = Stage()
     stage.run(10.0)

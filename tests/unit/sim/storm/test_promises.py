@@ -186,12 +186,15 @@ def test_who_does_not_know_of_a_restored_backup_is_believed(stage: Stage) -> Non
         assert starts.started == started
 
 
-def test_a_write_of_a_process_from_before_a_restored_backup_is_known() -> None:
+def test_a_write_of_a_process_that_has_seen_what_a_backup_takes_back_is_known() -> None:
     stage = Stage()
     stage.run(10.0)
+    backup = stage.world.store.backup()
     stage.gang("g", 2)
     stage.run(5.0)
     written = stage.world.ledger.groups["g"]
-    assert not stage.world.is_outdated(written)
-    stage.world.restored_s = stage.world.now_s()
-    assert stage.world.is_outdated(written)
+    writers = dict(stage.world.door.writers)
+    assert not stage.world.is_by_outdated(written)
+    stage.world.restore(backup)
+    stage.world.door.writers.update(writers)
+    assert stage.world.is_by_outdated(written)

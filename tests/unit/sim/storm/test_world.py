@@ -1,6 +1,10 @@
 """The world as a whole: outages, backups, and processes that are started again."""
 
+import pytest
 from tests.unit.sim.storm.stage import Stage
+
+from muster.apiserver.store import Backup
+from muster.sim.storm import world
 
 
 def test_nothing_happens_while_the_server_is_away() -> None:
@@ -42,3 +46,54 @@ def test_a_process_that_died_is_started_again() -> None:
     assert "a" not in stage.world.replicas
     stage.run(9.0)
     assert stage.world.replicas["a"].identity != "muster-a-1"
+
+
+def with_much_to_take_back(stage: Stage) -> Backup:
+    """A backup, and more writes after it than revisions catch up with in a minute."""
+    stage.run(10.0)
+    backup = stage.world.store.backup()
+    for number in range(120):
+        stage.pod(f"p{number}", scheduler="nobody")
+    stage.run(20.0)
+    return backup
+
+
+def test_a_process_that_stands_still_while_a_backup_is_restored_is_started_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(world, "_RESTARTED_AFTER_RESTORE", 0.0)
+    stage = Stage()
+    backup = with_much_to_take_back(stage)
+    still = stage.world.replicas["b"]
+    still.pause(60.0)
+    stage.world.restore(backup)
+    stage.run(15.0)
+    assert still.is_dead
+
+
+def test_who_has_died_before_a_backup_was_restored_may_have_seen_what_it_takes_back() -> None:
+    stage = Stage()
+    backup = with_much_to_take_back(stage)
+    killed = stage.world.replicas["a"]
+    killed.kill()
+    stage.run(10.0)
+    stage.world.restore(backup)
+    assert stage.world.is_outdated(killed)
+
+
+def test_a_process_that_saw_another_past_than_a_backup_holds_is_started_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(world, "_RESTARTED_AFTER_RESTORE", 0.0)
+    stage = Stage()
+    stage.run(10.0)
+    older = stage.world.store.backup()
+    with_much_to_take_back(stage)
+    newer, taken_s = stage.world.store.backup(), stage.world.now_s()
+    stage.world.restore(older)
+    stage.run(20.0)
+    begun_between = stage.world.replicas["a"]
+    assert begun_between.seen < newer.revision
+    stage.world.restore(newer, taken_s - 1.0)
+    stage.run(15.0)
+    assert begun_between.is_dead
