@@ -28,7 +28,7 @@ FOUND_BY: dict[str, int] = {  # where nothing is said, the first
     "clock-stops-while-asleep": 31,
     "lease-taken-by-force": 16,
     "void-binding-counts": 2,
-    "restored-store-unnoticed": 24,
+    "restored-store-unnoticed": 3,
     "release-skipped": 14,
     "room-never-given-back": 17,
     "double-claims-not-told": 2,
