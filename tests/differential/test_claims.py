@@ -161,6 +161,18 @@ def test_stock_that_fails_a_pod_for_one_node_is_explained() -> None:
     assert None in rules_of(judge(scenario(), played(got("d0")), theirs))
 
 
+def test_a_pod_that_stock_failed_and_binds_when_another_has_come_is_explained() -> None:
+    text = 'running "DynamicResources" filter plugin: claim c1/k0, request r0: asks for all devices'
+    two = scenario(pods=[*scenario().pods, {"pod": "x1", "cpu": 1}])
+    both = replace(got("d0"), places={"x0": "n0", "x1": "n1"})
+    theirs = Claimed(1, State(), [Note(State(), True, {"x0": text}), Note(both, True)])
+    ours = Claimed(1, State(), [Note(got("d0"), True), Note(both, True)])
+    assert rules_of(judge(two, theirs, ours)) == ["fails-for-one-node", "waited-before"]
+    nowhere = replace(two, slices=[])
+    alone = Claimed(1, State(), [Note(State(), True), Note(State({"x1": "n1"}), True)])
+    assert rules_of(judge(nowhere, theirs, alone)) == [None]
+
+
 def test_stock_that_keeps_from_a_claim_what_an_admin_may_look_at_is_explained() -> None:
     admin = {"name": "r0", "class": "dev", "count": "All", "admin": True}
     plain = {"name": "r0", "class": "dev", "count": 1}

@@ -34,6 +34,7 @@ EXPLANATIONS = {
     "admins-keep": "stock gives no claim of a pod what an earlier one of it may look at with admin access",
     "empty-claim": "stock makes an empty claim in place of a resource that the node offers, and fails on it",
     "claims-differ": "earlier devices, volumes or nodes differ, and each answer is right for its own cluster",
+    "waited-before": "stock binds a pod late that it had left waiting for another of these rules",
     "stock-waits": "stock had not yet decided within the time of the scenario",
 }
 FAILED = 'running "DynamicResources" filter plugin'
@@ -83,14 +84,33 @@ def _compare(
     for text in complaints(scenario, _before(scenario, muster, number), ours, pod):
         yield None, f"muster: {text}"
     wrong = list(complaints(scenario, _before(scenario, stock, number), theirs, pod))
+    late = set(_came_late(_before(scenario, stock, number), theirs, pod))
     for text in wrong:
-        yield _explain(scenario, _before(scenario, stock, number), theirs, pod), f"stock: {text}"
+        if late:
+            rule = "waited-before" if late <= _left_waiting(scenario, number, stock) else None
+        else:
+            rule = _explain(scenario, _before(scenario, stock, number), theirs, pod)
+        yield rule, f"stock: {text}"
     name = pod["pod"]
     bound = [name in note.state.places for note in (theirs, ours)]
     if bound[0] != bound[1] and not wrong:
         same = _before(scenario, stock, number) == _before(scenario, muster, number)
         who = "muster" if bound[1] else "stock"
         yield None if same else "claims-differ", f"only {who} bound {name}"
+
+
+def _came_late(before: State, note: Note, pod: Short) -> list[str]:
+    return sorted(set(note.state.places) - set(before.places) - {pod["pod"]})
+
+
+def _left_waiting(scenario: ClaimScenario, number: int, stock: Claimed) -> set[str]:
+    """The earlier pods that stock did not bind when they came, although it could have."""
+    return {
+        pod["pod"]
+        for earlier, pod in enumerate(scenario.pods[:number])
+        if pod["pod"] not in stock.notes[earlier].state.places
+        and any(complaints(scenario, _before(scenario, stock, earlier), stock.notes[earlier], pod))
+    }
 
 
 def _before(scenario: ClaimScenario, played: Claimed, number: int) -> State:
@@ -106,7 +126,7 @@ def _before(scenario: ClaimScenario, played: Claimed, number: int) -> State:
 def complaints(scenario: ClaimScenario, before: State, note: Note, pod: Short) -> Iterator[str]:
     """What is wrong with what became of one pod."""
     name = pod["pod"]
-    if late := sorted(set(note.state.places) - set(before.places) - {name}):
+    if late := _came_late(before, note, pod):
         yield f"{late} found room only now"
         return
     try:
