@@ -48,6 +48,7 @@ from muster.framework.points import (
 from muster.framework.ports import Prepare
 from muster.framework.status import Status, Verdict
 from muster.placement.assignment import fill
+from muster.placement.domain_totals import DomainTotals
 from muster.placement.domains import Placements, intersect, one_placement
 from muster.placement.memory import Judgment
 from muster.placement.neighbours import minds_order
@@ -144,6 +145,13 @@ class Runner:
                 if isinstance(weighted.plugin, Score)
             ],
         )
+        # Names of the plugins that refuse for want of room: those that count copies.
+        self.counting = frozenset(plugin.name for plugin in self._judge.capacities)
+        self._readers = tuple(  # filters that do not count and may mind what is placed
+            plugin
+            for plugin in self.filters
+            if plugin.name not in self.counting and getattr(plugin, "reads_pods", True) is not False
+        )
         node_wise = (*self.filters, *(plugin for plugin, _ in self._judge.scores))
         self._reads_metadata = any(getattr(plugin, "reads_metadata", True) for plugin in node_wise)
         self._steer: Steer | None = None
@@ -155,6 +163,7 @@ class Runner:
             for weighted in plugins
             if isinstance(weighted.plugin, PlacementScore)
         ]
+        self.domain_totals = DomainTotals()
         self._post_filters = _serving(PostFilter, everything)  # type: ignore[type-abstract]
         self._claim_gates = _serving(ClaimGate, everything)  # type: ignore[type-abstract]
         self._pre_binds = _serving(PreBind, everything)  # type: ignore[type-abstract]
@@ -453,21 +462,14 @@ class Runner:
                     usable[rows] &= plugin.filter(pod, snapshot, rows).feasible
         return usable
 
-    @property
-    def counting(self) -> frozenset[str]:
-        """Names of the plugins that refuse for want of room: those that count copies."""
-        return frozenset(plugin.name for plugin in self._judge.capacities)
-
     def can_count(self, pod: Pod, snapshot: Snapshot, rows: Int32) -> bool:
         """Whether copies of `pod` may be placed by counting.
 
         True when a plugin counts and no filter that does not count changes its mind after a copy is placed.
         """
-        if not (counting := self.counting) or not rows.size:
+        if not self.counting or not rows.size:
             return False
-        others = [each for each in self.filters if each.name not in counting]
-        readers = (each for each in others if getattr(each, "reads_pods", True) is not False)
-        return not any(self._changes_with_placing(plugin, pod, snapshot) for plugin in readers)
+        return not any(self._changes_with_placing(plugin, pod, snapshot) for plugin in self._readers)
 
     @staticmethod
     def _changes_with_placing(plugin: Filter, pod: Pod, snapshot: Snapshot) -> bool:

@@ -154,13 +154,17 @@ def fill(fits: Int64, score: Float64, count: int) -> Int64:
 
     Shapes   fits, score [K]; returns [≤ count] an index into them per member; fewer if there is no more room.
     """
+    if not fits.size:
+        return np.empty(0, dtype=np.int64)
+    # Most gangs are small: no sorting (0.15 ms for 5,000 rows), and no picking of the rows that take somebody
+    # either (20 µs) where the best of all is among them.
+    best = int(np.argmax(score))
+    if fits[best] >= count:
+        return np.full(count, best, dtype=np.int64)
     roomy = np.flatnonzero(fits)
     if not roomy.size:
         return roomy
     scores = score if roomy.size == score.size else score[roomy]
-    best = int(np.argmax(scores))
-    if fits[roomy[best]] >= count:  # most gangs are small: no sorting, 0.15 ms for 5,000 rows
-        return np.full(count, roomy[best], dtype=np.int64)
     if (
         roomy.size > count
     ):  # no more rows than members can be needed: the best so many, and who equals the last

@@ -33,7 +33,8 @@ def copies_by_column(free: Sequence[Int64], asked: Sequence[int]) -> Int64:
 
     Shapes   free [len(asked)] of [N]; asked, all more than 0; returns [N], at most UNLIMITED.
     """
-    fits = np.full(len(free[0]), UNLIMITED, dtype=np.int64)
-    for room, amount in zip(free, asked, strict=True):
-        np.minimum(fits, room if amount == 1 else room // amount, out=fits)
+    counts = [room if amount == 1 else room // amount for room, amount in zip(free, asked, strict=True)]
+    fits = np.minimum(counts[0], UNLIMITED)
+    for count in counts[1:]:
+        np.minimum(fits, count, out=fits)
     return np.maximum(fits, 0, out=fits)  # an overcommitted node has no room, not a debt

@@ -22,7 +22,13 @@ class _Partition(NamedTuple):
 
     column: LabelColumn
     rows: Int32
+    given: Int32  # the very array that `rows` is a copy of
     placements: Placements
+
+    def is_of(self, rows: Int32) -> bool:
+        """Whether it is what these rows part into."""
+        is_the_same = rows is self.given and not rows.flags.writeable
+        return is_the_same or np.array_equal(self.rows, rows)
 
 
 class TopologyPlacement:
@@ -44,10 +50,9 @@ class TopologyPlacement:
         found = one_placement(rows)
         for number, key in enumerate(group.topology_keys, start=1):
             column = snapshot.labels.column(key)
-            inside = set(rows.tolist()) if pinned else set()
             domains: dict[str, None] = {}
             for pod, row in pinned:
-                domain = column.ids[row] if row in inside else -1
+                domain = column.ids[row] if _is_among(row, rows) else -1
                 if domain < 0:
                     name = f"{pod.metadata.namespace}/{pod.metadata.name}"
                     return Status.error(f"{_PREFIX}: no topology domain found for pod {name}")
@@ -65,9 +70,9 @@ class TopologyPlacement:
     def _partition(self, key: str, column: LabelColumn, rows: Int32) -> Placements:
         # Racks change seldom, and a decision asks three times: 0.4 ms for 5,000 nodes that are spent once.
         known = self._known.get(key)
-        if known is None or known.column is not column or not np.array_equal(known.rows, rows):
-            known = _Partition(column, rows.copy(), partition(rows, column.ids[rows], column.values))
-            self._known[key] = known
+        if known is None or known.column is not column or not known.is_of(rows):
+            placements = partition(rows, column.ids[rows], column.values)
+            known = self._known[key] = _Partition(column, rows.copy(), rows, placements)
         return known.placements
 
     def hint_rules(self) -> tuple[HintRule, ...]:
@@ -76,3 +81,9 @@ class TopologyPlacement:
             HintRule(Change.NODE_LABELS_CHANGED),
             HintRule(Change.POD_FREED),
         )
+
+
+def _is_among(row: int, rows: Int32) -> bool:
+    """Whether it is one of these, which ascend."""
+    index = int(np.searchsorted(rows, row))  # a set of 5,000 rows is 150 µs
+    return index < rows.size and int(rows[index]) == row

@@ -46,7 +46,7 @@ def _quantities(pod: Pod) -> Iterator[UnsupportedField]:
             places.append((f"{path}.resources.requests", resources.requests))
             places.append((f"{path}.resources.limits", resources.limits))
     for path, quantities in places:
-        for name, value in (quantities or {}).items():
+        for name, value in quantities.items() if quantities else ():
             try:
                 parse_quantity(value)
             except QuantityError as error:

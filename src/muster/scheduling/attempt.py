@@ -130,10 +130,11 @@ def conclude(cast: Cast, snapshot: Snapshot, runner: Runner, outcome: Outcome) -
 
 
 def _missing(cast: Cast, outcome: Outcome, runner: Runner, *, placed: bool) -> int:
-    waiting = cast.waiting()
+    if not outcome.findings.shortfalls:
+        return 0
     labels = runner.labels_read(outcome.board.fork.label_keys_read)
-    shapes = {member.shape(metadata=runner.reads_metadata, labels=labels) for member in waiting}
-    if len(shapes) != 1 or not outcome.findings.shortfalls:
+    shapes = {member.shape(metadata=runner.reads_metadata, labels=labels) for member in cast.waiting()}
+    if len(shapes) != 1:
         return 0
     if placed or cast.group is None or cast.is_composite:
         return 1

@@ -20,6 +20,13 @@ def test_an_error_that_is_blamed_already_passes_through() -> None:
     assert raised.value is error
 
 
+def test_who_asks_one_plugin_after_the_other_says_which_is_asked() -> None:
+    blame = blamed("First", "is_silent", "p")
+    blame.plugin = "Second"
+    with pytest.raises(PluginError, match="'Second' raised at"), blame:
+        raise KeyError("zone")
+
+
 def test_an_interrupt_is_no_plugins_fault() -> None:
     with pytest.raises(KeyboardInterrupt), blamed("Mine", "filter", "p"):
         raise KeyboardInterrupt

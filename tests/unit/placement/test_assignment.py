@@ -134,6 +134,23 @@ def test_one_by_one_equals_asking_about_every_row_every_time(
     assert run(snapshot, pods, rules, count_alike=False) == obvious(snapshot, pods, rules)
 
 
+rows_with_scores = st.lists(
+    st.tuples(st.integers(0, 3), st.sampled_from([-1.0, 0.0, 1.0, 2.0])), min_size=0, max_size=8
+)
+
+
+@given(rows=rows_with_scores, count=st.integers(1, 9))
+def test_like_members_fill_the_best_row_before_the_next_is_begun(
+    rows: list[tuple[int, float]], count: int
+) -> None:
+    """The slow twin places one after the other."""
+    fits = np.array([copies for copies, _ in rows], dtype=np.int64)
+    score = np.array([score if copies else 0.0 for copies, score in rows], dtype=np.float64)
+    best_first = sorted(range(len(rows)), key=lambda row: (-score[row], row))
+    slow = [row for row in best_first for _ in range(int(fits[row]))][:count]
+    assert fill(fits, score, count).tolist() == slow
+
+
 def test_rows_that_a_plugin_names_are_asked_about_again() -> None:
     snapshot = make_cluster().rack(8, 8).rack(8).snapshot()
     rules = PROFILES["one-per-rack"]()

@@ -1,6 +1,7 @@
 """Named sets of rows and sums over them."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,6 +39,13 @@ def test_only_some_placements_can_be_kept() -> None:
     kept = found.keep(np.array([True, False, True]))
     assert as_sets(kept) == {"a": [0], "c": [2]}
     assert found.keep(np.zeros(3, dtype=np.bool_)).count == 0
+
+
+def test_the_rows_of_all_placements_are_each_there_once_and_refuse_writes() -> None:
+    found = Placements(("a", "b"), rows(3, 5, 1, 3), np.array([0, 2, 4]))
+    assert found.all_rows().tolist() == [1, 3, 5]
+    with pytest.raises(ValueError, match="read-only"):
+        found.all_rows()[0] = 7
 
 
 sets = st.dictionaries(st.sampled_from(NAMES), st.sets(st.integers(0, 9), min_size=1), max_size=4)

@@ -74,3 +74,12 @@ def test_what_is_remembered_of_racks_is_what_would_be_found_anew() -> None:
             assert remembered.names == anew.names
             assert remembered.rows.tolist() == anew.rows.tolist()
             assert remembered.bounds.tolist() == anew.bounds.tolist()
+
+
+def test_rows_that_were_written_since_are_parted_anew() -> None:
+    plugin, rows = TopologyPlacement(), CLUSTER.live_rows()[:2].copy()
+    plugin.placements(IN_RACKS, CLUSTER, rows, pinned=())
+    rows[1] = 2
+    again = plugin.placements(IN_RACKS, CLUSTER, rows, pinned=())
+    assert isinstance(again, Placements)
+    assert again.names == ("r1", "r2")

@@ -68,6 +68,17 @@ def test_members_are_tried_in_the_order_of_their_creation_then_as_seen() -> None
     assert [member.key.name for member in waiting] == ["b", "a", "late"]
 
 
+def test_who_waits_is_known_anew_when_somebody_comes_or_goes_and_whatever_is_done_to_the_answer() -> None:
+    members = make_members()
+    cast = members.see_pod(make_pod("a"), G) and members.cast(group_entity(G))
+    cast.waiting().clear()
+    assert [member.key.name for member in cast.waiting()] == ["a"]
+    second = members.see_pod(make_pod("b"), G).member
+    assert [member.key.name for member in cast.waiting()] == ["a", "b"]
+    members.assume(second, "n1")
+    assert [member.key.name for member in cast.waiting()] == ["a"]
+
+
 def test_placed_members_are_counted_by_what_the_api_accepted_and_what_is_on_the_wire() -> None:
     members = make_members()
     members.see_group(make_group("g", 3))
