@@ -47,6 +47,7 @@ class LeaderElector:
         self._rng = rng
         self._pause = pause
         self._on_went_back = on_went_back
+        self._asked_to_wait_s = 0.0  # by the last answer; a renewal cannot
         self._bid: asyncio.Task[bool] | None = None  # the last one; it may still be on the wire
 
     @property
@@ -93,10 +94,10 @@ class LeaderElector:
             await self._pause(self._retry_s())
 
     def _retry_s(self) -> float:
-        """How long to wait before the next look: no longer than until the lease runs out."""
+        """Before the next look: no longer than until the lease runs out, unless the server asks for more."""
         retry_s = ACQUIRE_RETRY_S * (1.0 + JITTER * float(self._rng.random()))
         left_s = self.candidacy.free_s - self._now_s()
-        return min(retry_s, left_s) if left_s > 0.0 else retry_s
+        return max(min(retry_s, left_s) if left_s > 0.0 else retry_s, self._asked_to_wait_s)
 
     async def hold(self) -> None:
         """Renew until that fails for too long, or another took over; then return."""
@@ -175,5 +176,10 @@ class LeaderElector:
     async def _send(self, call: Call) -> Lease:
         body = call.body or None
         timeout_s = self.candidacy.timeout_s(self._now_s())
-        answer = await self._client.call(call.method, call.path, body, timeout_s=timeout_s)
+        self._asked_to_wait_s = 0.0
+        try:
+            answer = await self._client.call(call.method, call.path, body, timeout_s=timeout_s)
+        except ApiError as error:
+            self._asked_to_wait_s = error.retry_after_s or 0.0
+            raise
         return answer.read(Lease)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.unit.runtime.in_process import ManualClock
 
-from muster.assembly.leadership import LEASE_S, RENEW_DEADLINE_S
+from muster.assembly.leadership import LEASE_S, RENEW_DEADLINE_S, RETRY_S
 from muster.base.errors import ApiError, ConfigError, Conflict, Unavailable
 from muster.runtime.client import Answer
 from muster.runtime.leader import LeaderElector
@@ -131,6 +131,36 @@ async def test_a_second_one_waits_until_it_has_seen_no_renewal_for_the_whole_dur
     await second.acquire()
     assert clock.value_s - began_s >= LEASE_S
     assert (api.spec["holderIdentity"], api.spec["leaseTransitions"]) == ("b", 1)
+
+
+@pytest.mark.parametrize(("looks_only", "method"), [(False, "GET"), (True, "GET"), (False, "POST")])
+async def test_who_does_not_lead_heeds_retry_after(
+    api: LeaseApi, clock: ManualClock, looks_only: bool, method: str
+) -> None:
+    asked_s: list[float] = []
+    began_s, elector = clock.value_s, elector_of(api, clock, "a")
+
+    async def call(*args: Any, **kwargs: Any) -> Answer:
+        if args[0] == method:
+            asked_s.append(clock.value_s - began_s)
+            if len(asked_s) == 1:
+                raise Unavailable("slow down", code=429, retry_after_s=10.0)
+            if looks_only:
+                raise asyncio.CancelledError
+        return await LeaseApi.call(api, *args, **kwargs)
+
+    api.call = call  # type: ignore[method-assign]
+    await asyncio.wait([asyncio.create_task(elector.stand_by() if looks_only else elector.acquire())])
+    assert 10.0 <= asked_s[1] < 12.0
+
+
+async def test_a_renewal_does_not_wait_for_retry_after(api: LeaseApi, clock: ManualClock) -> None:
+    elector = elector_of(api, clock, "a")
+    await elector.acquire()
+    api.fault = Unavailable("slow down", code=429, retry_after_s=60.0)
+    before = len(api.calls)
+    await elector.hold()
+    assert len(api.calls) - before == RENEW_DEADLINE_S / RETRY_S
 
 
 async def test_a_lease_that_was_given_back_is_taken_at_once(api: LeaseApi, clock: ManualClock) -> None:

@@ -72,9 +72,14 @@ class Line:
         self._not_before_s: dict[tuple[str, ...], float] = {}
         self.impatience: list[str] = []
 
-    def send(self, call: Call, done: Callable[[Answer], None], timeout_s: float) -> None:
-        """Send; `done` is called exactly once, at the latest after the time-out."""
-        self._heed_retry_after(call)
+    def send(
+        self, call: Call, done: Callable[[Answer], None], timeout_s: float, *, may_wait: bool = True
+    ) -> None:
+        """Send; `done` is called exactly once, at the latest after the time-out.
+
+        `may_wait` False: it need not heed an earlier Retry-After, as what keeps or gives back a lease.
+        """
+        self._heed_retry_after(call, may_wait)
         if not self._server.is_up:
             self._later(done, Answer(0, {}, was_sent=False), 0.001)
             return
@@ -168,12 +173,12 @@ class Line:
     # ── Retry-After ──
 
     def _note_retry_after(self, call: Call, answer: Answer) -> None:
-        if answer.retry_after_s is not None and "/leases/" not in call.path:  # a renewal cannot wait
+        if answer.retry_after_s is not None:
             self._not_before_s[_object_of(call)] = self._server.now_s() + answer.retry_after_s
 
-    def _heed_retry_after(self, call: Call) -> None:
+    def _heed_retry_after(self, call: Call, may_wait: bool) -> None:
         not_before_s = self._not_before_s.pop(_object_of(call), 0.0)
-        if self._server.now_s() < not_before_s:
+        if may_wait and self._server.now_s() < not_before_s:
             early_s = not_before_s - self._server.now_s()
             self.impatience.append(f"{self._user} sends {call.method} {call.path} {early_s:.1f} s too early")
 

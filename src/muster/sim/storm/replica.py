@@ -16,6 +16,7 @@ from muster.assembly.config import Config
 from muster.assembly.leadership import JITTER, RETRY_S, Candidacy, Lease
 from muster.assembly.loopback import BRANCHES_PER_MS, SEARCH_S
 from muster.assembly.profiles import build
+from muster.assembly.requests import Call
 from muster.framework.ports import (
     BindPod,
     Effect,
@@ -198,7 +199,8 @@ class Replica:
             return
         call = self.candidacy.resignation(self.clock.now_s())
         if call is not None and self.may_write:
-            self.line.send(call, lambda answer: None, self.candidacy.timeout_s(self.clock.now_s()))
+            timeout_s = self.candidacy.timeout_s(self.clock.now_s())
+            self.line.send(call, lambda answer: None, timeout_s, may_wait=False)
         self.end("stopped")
 
     def kill(self) -> None:
@@ -262,7 +264,7 @@ class Replica:
 
         def read(answer: Answer) -> None:
             if answer.code not in (200, 404):
-                self._campaign_later()
+                self._campaign_later(answer.retry_after_s)
                 return
             lease = msgspec.convert(answer.body, Lease) if answer.code == 200 else None
             asked_s, asked_boot_s, led = self.clock.now_s(), self.clock.boot_s(), candidacy.leads
@@ -278,17 +280,26 @@ class Replica:
             if 0 < answer.code < 300:
                 candidacy.won(msgspec.convert(answer.body, Lease), asked_s, asked_boot_s)
                 self._lead()
-            self._campaign_later()
+            self._campaign_later(answer.retry_after_s)
 
         self._ask(candidacy.reading(), read)
 
-    def _ask(self, call: object, done: Callable[[Answer], None]) -> None:
+    def _ask(self, call: Call, done: Callable[[Answer], None]) -> None:
         timeout_s = self.candidacy.timeout_s(self.clock.now_s())
-        self.line.send(call, lambda answer: self.later(lambda: done(answer), 0.0), timeout_s)  # type: ignore[arg-type]
+        self.line.send(
+            call,
+            lambda answer: self.later(lambda: done(answer), 0.0),
+            timeout_s,
+            may_wait=not self.candidacy.leads,
+        )
 
-    def _campaign_later(self) -> None:
-        jitter = 0.0 if self.candidacy.leads else JITTER * self._sky.between(0, 1)
-        self.later(self._campaign, RETRY_S * (1.0 + jitter))
+    def _campaign_later(self, asked_to_wait_s: float | None = None) -> None:
+        """A renewal cannot wait for Retry-After; whoever does not lead does."""
+        if self.candidacy.leads:
+            self.later(self._campaign, RETRY_S)
+        else:
+            pause_s = RETRY_S * (1.0 + JITTER * self._sky.between(0, 1))
+            self.later(self._campaign, max(pause_s, asked_to_wait_s or 0.0))
 
     def _lead(self) -> None:
         """The lease is ours: once nothing of another leader can be on the wire, list afresh, then decide."""

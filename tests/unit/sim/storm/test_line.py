@@ -56,13 +56,14 @@ def test_only_what_never_left_says_so() -> None:
     assert send(Weather(reset_before=1.0))[1][0].was_sent
 
 
-def test_a_request_that_is_sent_again_too_early_is_noted() -> None:
+@pytest.mark.parametrize("may_wait", [True, False])
+def test_a_request_that_is_sent_again_too_early_is_noted_where_it_may_wait(may_wait: bool) -> None:
     stage = Stage(weather=Weather(throttled=1.0), replicas=False)
     line = Line(stage.world, stage.sky, "muster-a-1")
     line.send(CREATION, lambda answer: None, 5.0)
     stage.run(0.5)
-    line.send(CREATION, lambda answer: None, 5.0)
-    assert len(line.impatience) == 1
+    line.send(CREATION, lambda answer: None, 5.0, may_wait=may_wait)
+    assert len(line.impatience) == may_wait
 
 
 def test_nothing_is_sent_to_a_server_that_is_away() -> None:
