@@ -16,6 +16,7 @@ import cel
 from muster.api.devices import Device, DeviceAttribute
 from muster.api.quantity import QuantityError, parse_quantity
 from muster.api.versions import Version, VersionError, is_version, parse_version
+from muster.placement.device_strings import TEXT_FUNCTIONS, without_bindings
 
 EXPRESSION_BYTES_MAX = 10 * 1024
 LOOPS_MAX = 2  # macros inside macros; the language has no other way to take long
@@ -44,7 +45,7 @@ class Selector:
         if len(_LOOP.findall(expression)) > LOOPS_MAX:
             raise SelectorError(f"CEL expression has more than {LOOPS_MAX} macros, which could take too long")
         try:
-            self._program = cel.compile(expression)
+            self._program = cel.compile(without_bindings(expression))
         except ValueError as error:
             raise SelectorError(f"CEL compile error: {_first_line(error)}") from error
         self._words = frozenset(_WORD.findall(expression))
@@ -176,6 +177,24 @@ def _version(text: str) -> _Tagged:
     return {_VERSION: text.partition("+")[0], "numbers": list(version.numbers)}
 
 
+def _normalized(text: str) -> str:
+    """A version as people write it made one of three numbers: "v1.02" is 1.2.0."""
+    parts = text.removeprefix("v").split(".", 2)
+    for index, part in enumerate(parts):
+        bare = part.lstrip("0") if len(part) > 1 else part
+        parts[index] = bare if bare[:1].isdecimal() else f"0{bare}" if len(part) > 1 else part
+    if len(parts) < 3 and {"+", "-"} & set(parts[-1]):
+        raise ValueError("short version cannot contain PreRelease/Build meta data")
+    return ".".join([*parts, *["0"] * (3 - len(parts))])
+
+
+def _is_version(text: str, loose: bool = False) -> bool:
+    try:
+        return is_version(_normalized(text) if loose else text)
+    except ValueError:
+        return False
+
+
 def _is_quantity(text: str) -> bool:
     try:
         parse_quantity(text)
@@ -216,10 +235,11 @@ def _number(tagged: _Tagged, index: int) -> int:
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **TEXT_FUNCTIONS,
     "quantity": _quantity,
     "isQuantity": _is_quantity,
-    "semver": _version,
-    "isSemver": is_version,
+    "semver": lambda text, loose=False: _version(_normalized(text) if loose else text),
+    "isSemver": _is_version,
     "compareTo": _order,
     "isGreaterThan": lambda one, other: _order(one, other) > 0,
     "isLessThan": lambda one, other: _order(one, other) < 0,

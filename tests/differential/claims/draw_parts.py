@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 
 from tests.differential.claims.draw import draw_scenario
-from tests.differential.claims.scenario import LANES, MEMORY, ClaimScenario, Short
+from tests.differential.claims.scenario import LANES, MEMORY, OTHER_WORDS, ClaimScenario, Short
 
 
 def draw_parts(seed: int) -> ClaimScenario:
@@ -33,6 +33,12 @@ def draw_parts(seed: int) -> ClaimScenario:
         wanted["count"] = draw.choices((wanted["count"], 1), (40, 60))[0]
         if draw.random() < 0.45:
             wanted["needs"] = _needs(draw)
+    words = random.Random(f"words of parts {seed}")
+    for wanted in _wanted_of(scenario):
+        said = [
+            OTHER_WORDS.get(rule, rule) if words.random() < 0.5 else rule for rule in wanted.get("rules", ())
+        ]
+        wanted |= {"rules": said} if said else {}
     return scenario
 
 

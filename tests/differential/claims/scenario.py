@@ -66,5 +66,15 @@ RULES: dict[str, Rule] = {
         lambda driver, device: device["version"] != "1.1.0",
     ),
 }
+OTHER_WORDS = {"x": "x in other words", "new": "new in other words"}  # rules that say the same
+RULES |= {
+    "x in other words": RULES["x"]._replace(
+        expression="cel.bind(mine, device.attributes[device.driver],"
+        ' "model" in mine && mine.model.upperAscii().split("")[0] == "X")'
+    ),
+    "new in other words": RULES["new"]._replace(
+        expression='device.attributes[device.driver].version.compareTo(semver("v1.01", true)) > 0'
+    ),
+}
 CLASSES = {"dev": ("any",), "dev-a": ("a",), "dev-x": ("x",)}  # device classes: names of their rules
 BACKING = "dev-x"  # the class that backs an extended resource; pods ask for that, or for the class by name

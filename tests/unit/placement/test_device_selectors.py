@@ -40,6 +40,8 @@ ROOM = f'device.capacity["{DRIVER}"].memory'
         (f'{ROOM}.sub(quantity("79Gi")).asInteger() == 1073741824', True),
         (f'{ROOM}.sign() == 1 && {ROOM}.isInteger() && isQuantity("1Gi") && !isQuantity("x")', True),
         (f'{OURS}.v.isGreaterThan(semver("1.9.0"))', True),
+        ('semver("v1.02", true) == semver("1.2.0") && isSemver("v01", true)', True),
+        ('isSemver("v1.2") || isSemver("1.2-x", true) || isSemver("x", true)', False),
         (f'{OURS}.v.major() == 1 && {OURS}.v.minor() == 10 && isSemver("1.2.3")', True),
         (f'["h100", "a100"].exists(model, model == {OURS}.model)', True),
         ("device.allowMultipleAllocations", False),
