@@ -28,6 +28,7 @@ STORM_FAILED_ONCE: dict[int, str] = {
     159: "room of a victim that the API had said to be gone was thought to be taken until it was seen",
     188: "a member that had succeeded was thought to need the seat it was once nominated to",
     613: "who did not lead tried to make the lease again before Retry-After was over",
+    141: "a leader that was told to stop gave the lease back while a binding was on its way",
     54: "a gang torn by a preemption was tried again before it was looked at",
     264: "a process that stood still from its start was thought to have seen what a backup took back",
 }

@@ -8,6 +8,7 @@ is safe to say twice: a binding whose answer got lost is reported as unknown, ne
 import asyncio
 import itertools
 import logging
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -18,6 +19,7 @@ from msgspec import Struct
 
 from muster.api.core import Pod
 from muster.assembly.claim_steps import is_over, steps_of
+from muster.assembly.leadership import REQUEST_TIMEOUT_S
 from muster.assembly.requests import (
     Call,
     WireEffect,
@@ -103,6 +105,7 @@ class Executor:
         self._pause = pause
         self._instance = instance
         self._may_write = may_write
+        self._lands_until_s = -math.inf  # until then a write that was given up may still land
         self._pausing = 0  # calls that wait before they are said again: they keep nobody else waiting
         self._calls_max = calls_max
         self._events_waiting_max = events_waiting_max
@@ -143,15 +146,18 @@ class Executor:
         self._start_calls()
 
     async def finish(self, patience_s: float) -> bool:
-        """Perform what has been decided for at most so long; False if bindings or conditions are left over.
+        """Perform what has been decided for at most so long; False if some of it may land later.
 
-        Events come last, and those that the time does not reach are dropped.
+        A write that was given up without a clear answer may, for as long as a request may take.  Events come
+        last, and those that the time does not reach are dropped.
         """
         try:
             async with asyncio.timeout(patience_s):
                 await self._idle.wait()
+                if (left_s := self._lands_until_s - self._now_s()) > 0.0:
+                    await self._pause(left_s)
         except TimeoutError:
-            is_done = not self._lanes
+            is_done = not self._lanes and self._lands_until_s <= self._now_s()
             self.stop()
             return is_done
         return True
@@ -382,6 +388,8 @@ class Executor:
                 self._check_fence(call)
                 return (await self._ask(call, turn)).body
             except Unavailable as error:
+                if call.method != "GET" and error.code != 429 and error.reason != NOT_SENT:
+                    self._lands_until_s = self._now_s() + REQUEST_TIMEOUT_S
                 is_lost = error.code == UNKNOWN and error.reason != NOT_SENT
                 is_long = turn is not None and (error.retry_after_s or 0.0) > BINDING_PAUSE_S_MAX
                 if tried >= TRIES or is_long or (is_lost and not repeat_unanswered):

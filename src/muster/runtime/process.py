@@ -300,7 +300,7 @@ class SchedulerProcess:
             return
         if not await self._executor.finish(FINISH_S):
             # Some may land yet: the next leader has to wait for them, so the lease runs out by itself.
-            log.warning("some requests were not answered in %.0f s and were dropped", FINISH_S)
+            log.warning("some requests had no answer in %.0f s; the lease is not given back", FINISH_S)
             return
         for elector in self._electors:
             if self._settings.elects_leader:

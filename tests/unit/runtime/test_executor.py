@@ -7,6 +7,7 @@ from tests.unit.runtime.executor_bench import Bench, bind
 
 from muster.api.devices import Allocation
 from muster.api.meta import Condition
+from muster.assembly.leadership import REQUEST_TIMEOUT_S
 from muster.base.errors import ApiError, Conflict, Unavailable
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import (
@@ -255,6 +256,51 @@ async def test_finish_gives_up_when_the_server_does_not_answer() -> None:
     assert await bench.executor.finish(0.0) is False
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(Unavailable("no answer in time", code=0, reason="NoAnswer"), id="no-answer"),
+        pytest.param(Unavailable("timed out", code=504, reason="Timeout"), id="504"),
+    ],
+)
+async def test_finish_waits_until_a_write_that_was_given_up_cannot_land_any_more(error: ApiError) -> None:
+    bench = Bench()
+    bench.api.replies[BINDING] = [error]
+    await bench.perform(bind())
+    given_up_s = bench.clock.now_s()
+    assert await bench.executor.finish(60.0) is True
+    assert bench.clock.now_s() == given_up_s + REQUEST_TIMEOUT_S
+    assert await bench.executor.finish(60.0) is True
+    assert bench.clock.now_s() == given_up_s + REQUEST_TIMEOUT_S
+
+
+async def test_finish_says_so_where_a_write_that_was_given_up_may_still_land() -> None:
+    bench = Bench()
+    bench.api.replies[BINDING] = [Unavailable("no answer in time", code=0, reason="NoAnswer")]
+    await bench.perform(bind())
+    bench.executor._pause = asyncio.sleep
+    assert await bench.executor.finish(0.0) is False
+
+
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [
+        pytest.param(BINDING, Unavailable("refused", code=0, reason=NOT_SENT), id="never-left"),
+        pytest.param(BINDING, Unavailable("busy", code=429), id="told-to-wait"),
+        pytest.param(BINDING, ApiError("forbidden", code=403), id="refused"),
+        pytest.param(POD, Unavailable("no answer in time", code=0, reason="NoAnswer"), id="only-read"),
+    ],
+)
+async def test_finish_does_not_wait_for_what_cannot_land(path: str, error: ApiError) -> None:
+    bench = Bench()
+    bench.api.replies[BINDING] = [Conflict("already assigned", code=409)]
+    bench.api.replies[path] = [error]
+    await bench.perform(bind())
+    over_s = bench.clock.now_s()
+    assert await bench.executor.finish(60.0) is True
+    assert bench.clock.now_s() == over_s
+
+
 async def test_stop_drops_what_has_not_been_sent_and_what_comes_after() -> None:
     bench = Bench(calls_max=1)
     bench.api.gate.clear()
@@ -329,6 +375,24 @@ async def test_nothing_is_written_while_the_lease_is_not_renewed() -> None:
     leads[0] = True
     await bench.perform(bind("q"))
     assert bench.api.calls == [("POST", "/api/v1/namespaces/default/pods/q/binding")]
+
+
+async def test_the_lease_is_looked_at_before_every_request_of_an_effect() -> None:
+    """Before the second step and before another try, too."""
+    lost = Unavailable("reset", code=0, reason="NoAnswer")
+    for effect, replies, sent in (
+        (evict(), [], [("PATCH", STATUS)]),
+        (MAKE, [], [("POST", CLAIMS)]),
+        (DROP, [], [("PATCH", f"{CLAIMS}/old")]),
+        (patch(), [lost], [("PATCH", STATUS)]),
+        (bind(), [Unavailable("busy", code=429)], [("POST", BINDING)]),
+    ):
+        bench = Bench()
+        bench.api.replies[sent[0][1]] = replies or [b"{}"]
+        bench.executor._may_write = lambda api=bench.api: not api.calls  # type: ignore[misc]
+        await bench.perform(effect)
+        assert bench.api.calls == sent
+        assert bench.executor.counts.fenced > 0
 
 
 async def test_whoever_must_wait_keeps_nobody_else_waiting() -> None:

@@ -6,11 +6,13 @@ process that may not write any more.  Next: `line.py`.
 """
 
 import itertools
+import math
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from muster.assembly.claim_steps import is_over, steps_of
+from muster.assembly.leadership import REQUEST_TIMEOUT_S
 from muster.assembly.requests import JSON, Call, WireEffect, mark_of, may_go_unmarked, path_of, request_of
 from muster.controllers.ports import PODS
 from muster.framework.groups import ObjectKey
@@ -34,7 +36,6 @@ from muster.sim.storm.line import Answer, Line
 from muster.sim.storm.weather import Sky
 from muster.sim.view import node_of, uid_of
 
-REQUEST_TIMEOUT_S = 5.0
 TRIES = 5
 BACKOFF_S_FIRST, BACKOFF_S_MAX = 0.1, 2.0
 
@@ -68,7 +69,13 @@ class Outbox:
         self._may_write = may_write
         self._lost = lost
         self._lanes: dict[Lane, deque[WireEffect]] = {}
+        self._lands_until_s = -math.inf
         self._sequence = itertools.count()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of it can land any more, not even a write that was given up; events aside."""
+        return self.is_idle and self._lands_until_s <= self._now_s()
 
     @property
     def is_idle(self) -> bool:
@@ -202,6 +209,8 @@ class Outbox:
         def answered(answer: Answer) -> None:
             is_lost = answer.code == 0 and answer.was_sent
             may_pass = answer.code in (0, 429) or answer.code >= 500
+            if call.method != "GET" and (is_lost or answer.code >= 500):
+                self._lands_until_s = self._now_s() + REQUEST_TIMEOUT_S
             if not may_pass or tried >= TRIES or (is_lost and not repeat_unanswered):
                 done(answer)
                 return

@@ -40,6 +40,8 @@ from muster.sim.storm.weather import Sky
 from muster.sim.told import GangWhole, RoomAsTold, Told
 
 LEASE_NAME = "muster"
+_FINISH_S = 8.0  # as `runtime/process.py`
+_LOOK_S = 0.1
 _CRASH_WEIGHT = {
     "BindPod": 2.0,
     "EvictPod": 6.0,
@@ -132,6 +134,8 @@ class Replica:
         self._sky = sky
         self._answered_at = 0  # the newest revision that there was when an effect had been answered
         self._paused_until_s = 0.0
+        self._is_leaving = False
+        self._is_asking = False  # for the lease
         self._wake_s: float | None = None
         self._outbox = Outbox(
             self.line,
@@ -194,14 +198,25 @@ class Replica:
             self._world.died(self, why)
 
     def stop(self) -> None:
-        """SIGTERM: give the lease back and go."""
-        if self.is_dead:
-            return
-        call = self.candidacy.resignation(self.clock.now_s())
-        if call is not None and self.may_write:
-            timeout_s = self.candidacy.timeout_s(self.clock.now_s())
-            self.line.send(call, lambda answer: None, timeout_s, may_wait=False)
-        self.end("stopped")
+        """SIGTERM: decide nothing more, finish what was decided, give the lease back and go."""
+        if not self.is_dead and not self._is_leaving:
+            self._is_leaving = True
+            self.is_deciding = False
+            self._leave(self.clock.now_s() + _FINISH_S)
+
+    def _leave(self, until_s: float) -> None:
+        """What may land yet has to be waited for, or the lease runs out by itself."""
+        now_s = self.clock.now_s()
+        if self._outbox.is_over and not self._is_asking:
+            call = self.candidacy.resignation(now_s)
+            if call is not None:
+                self.line.send(call, lambda answer: None, self.candidacy.timeout_s(now_s), may_wait=False)
+            self.end("stopped")
+        elif now_s < until_s:
+            self.later(lambda: self._leave(until_s), _LOOK_S)
+        else:
+            self._world.count("lease not given back")
+            self.end("stopped")
 
     def kill(self) -> None:
         """SIGKILL."""
@@ -258,6 +273,8 @@ class Replica:
     def _campaign(self) -> None:
         """Acquire or renew once, and again after a while."""
         candidacy = self.candidacy
+        if self._is_leaving:
+            return
         if candidacy.leads and not self.may_write:
             self.end("lost")
             return
@@ -285,11 +302,16 @@ class Replica:
         self._ask(candidacy.reading(), read)
 
     def _ask(self, call: Call, done: Callable[[Answer], None]) -> None:
-        timeout_s = self.candidacy.timeout_s(self.clock.now_s())
+        self._is_asking = True
+
+        def answered(answer: Answer) -> None:
+            self._is_asking = False
+            done(answer)
+
         self.line.send(
             call,
-            lambda answer: self.later(lambda: done(answer), 0.0),
-            timeout_s,
+            lambda answer: self.later(lambda: answered(answer), 0.0),
+            self.candidacy.timeout_s(self.clock.now_s()),
             may_wait=not self.candidacy.leads,
         )
 
@@ -311,11 +333,13 @@ class Replica:
     def _list_afresh(self) -> None:
         for informer in self._informers.values():
             informer.list()
-        self.later(self._begin, 0.1)
+        self.later(self._begin, _LOOK_S)
 
     def _begin(self) -> None:
         if not all(informer.synced for informer in self._informers.values()):
-            self.later(self._begin, 0.1)
+            self.later(self._begin, _LOOK_S)
+            return
+        if self._is_leaving:
             return
         if not self.may_write:
             self.end("lost")
@@ -335,7 +359,7 @@ class Replica:
         self._tell(event)
 
     def _tell(self, event: Event) -> None:
-        if self.is_dead:
+        if self.is_dead or self._is_leaving:
             return
         now_s = self.clock.now_s()
         effects = tuple(self.scheduler.handle(event, now_s))

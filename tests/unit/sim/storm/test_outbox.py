@@ -4,6 +4,7 @@ import pytest
 from tests.unit.sim.storm.stage import Stage
 
 from muster.api.devices import Allocation
+from muster.assembly.leadership import REQUEST_TIMEOUT_S
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import (
     BindDone,
@@ -24,22 +25,27 @@ from muster.sim.view import uid_of
 class Desk:
     """An outbox over a line of its own."""
 
-    def __init__(self, weather: Weather = CALM, *, may_write: bool = True) -> None:
+    def __init__(self, weather: Weather = CALM, *, writes_max: int = 1000) -> None:
         self.stage = Stage(replicas=False)
         self.stage.pod("p")
         self.stage.run(1.0)
         self.stage.sky.weather = weather
         self.told: list[Event] = []
         self.lost = 0
+        self.writes_left = writes_max
         self.outbox = Outbox(
             Line(self.stage.world, self.stage.sky, "muster-a-1"),
             self.stage.sky,
             tell=self.told.append,
             later=self.stage.post,
             now_s=self.stage.world.now_s,
-            may_write=lambda: may_write,
+            may_write=self._may_write,
             lost=self._lose,
         )
+
+    def _may_write(self) -> bool:
+        self.writes_left -= 1
+        return self.writes_left >= 0
 
     def _lose(self) -> None:
         self.lost += 1
@@ -85,9 +91,32 @@ def test_another_pod_of_the_name_is_not_bound() -> None:
 
 
 def test_nothing_leaves_a_process_that_may_not_write() -> None:
-    desk = Desk(may_write=False)
+    desk = Desk(writes_max=0)
     assert desk.bind() == []
     assert (desk.lost, desk.stage.bound()) == (1, [])
+
+
+@pytest.mark.parametrize("weather", [Weather(throttled=1.0), Weather(error_500=1.0)])
+def test_the_lease_is_looked_at_before_another_try(weather: Weather) -> None:
+    desk = Desk(weather, writes_max=2)
+    assert desk.bind() == []
+    assert (desk.lost, sum(desk.stage.counts.values())) == (1, 2)
+
+
+def test_the_lease_is_looked_at_before_the_second_step() -> None:
+    desk = Desk(writes_max=1)
+    desk.outbox.perform(DROP)
+    desk.stage.run(60.0)
+    assert (desk.told, desk.lost) == ([], 1)
+
+
+def test_nothing_is_over_before_a_write_that_was_given_up_cannot_land_any_more() -> None:
+    desk = Desk(Weather(answer_lost=1.0))
+    desk.bind(run_s=REQUEST_TIMEOUT_S + 0.1)
+    assert desk.outbox.is_idle
+    assert not desk.outbox.is_over
+    desk.stage.run(REQUEST_TIMEOUT_S)
+    assert desk.outbox.is_over
 
 
 def test_the_server_is_left_alone_for_as_long_as_it_asks() -> None:

@@ -1,8 +1,9 @@
 """One process: it leads, stands still, crashes, is stopped, and its clock is its own."""
 
+import pytest
 from tests.unit.sim.storm.stage import Stage
 
-from muster.assembly.leadership import LEASE_S, REQUEST_TIMEOUT_S
+from muster.assembly.leadership import LEASE_S, REQUEST_TIMEOUT_S, RETRY_S
 from muster.sim.storm.replica import ProcessClock
 from muster.sim.storm.weather import Weather
 
@@ -37,6 +38,36 @@ def test_after_a_stop_the_other_begins_within_seconds() -> None:
     assert leader is not None
     leader.stop()
     stage.run(6.0)
+    assert stage.world.deciding not in (None, leader)
+
+
+@pytest.mark.parametrize(
+    ("stopped_after_s", "begins_within_s"),
+    [
+        pytest.param(0.0, LEASE_S + REQUEST_TIMEOUT_S + RETRY_S, id="on-the-wire"),
+        pytest.param(REQUEST_TIMEOUT_S + 0.1, REQUEST_TIMEOUT_S + 2 * RETRY_S, id="given-up"),
+    ],
+)
+def test_nobody_else_begins_while_a_binding_of_one_that_was_stopped_may_land(
+    stopped_after_s: float, begins_within_s: float
+) -> None:
+    stage = Stage()
+    stage.run(10.0)
+    leader = stage.world.deciding
+    assert leader is not None
+    stage.sky.weather = Weather(request_late=1.0)
+    stage.gang("g", 1)
+    while not leader.decided:
+        stage.run(0.001)
+    stage.sky.clear()
+    stage.run(stopped_after_s)
+    leader.stop()
+    stopped_s = stage.world.now_s()
+    while not stage.landings:
+        assert stage.world.deciding is None
+        stage.run(0.1)
+    assert [landed.user for landed in stage.landings] == [leader.identity]
+    stage.run(stopped_s + begins_within_s - stage.world.now_s())
     assert stage.world.deciding not in (None, leader)
 
 
