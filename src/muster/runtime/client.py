@@ -91,7 +91,10 @@ class Answer(Struct, frozen=True):
 
 
 class ApiClient:
-    """One API server.  An async context manager; safe to use from many tasks of one loop."""
+    """One API server.  An async context manager; safe to use from many tasks of one loop.
+
+    `boot_s`: a clock that goes on while the machine sleeps, so that nothing is sent after its time-out.
+    """
 
     def __init__(
         self,
@@ -101,9 +104,11 @@ class ApiClient:
         count: Callable[[str, int], None] = lambda verb, code: None,
         timeout_s: float = TIMEOUT_S,
         dial: Dial = dial,
+        boot_s: Callable[[], float] | None = None,
     ) -> None:
         self._access = access
         self._now_s = now_s
+        self._boot_s = boot_s
         self._count = count
         self._timeout_s = timeout_s
         self._dial = dial
@@ -111,7 +116,7 @@ class ApiClient:
         self._way: Way | None = None
 
     async def __aenter__(self) -> "ApiClient":
-        self._connections = Connections(self._dial)
+        self._connections = Connections(self._dial, self._boot_s)
         return self
 
     async def __aexit__(
@@ -162,11 +167,12 @@ class ApiClient:
         """
         data = None if body is None else msgspec.json.encode(body)
         target = _target(path, query)
-        end_s = self._now_s() + (timeout_s or self._timeout_s)
+        time_s = self._boot_s or self._now_s
+        end_s = time_s() + (timeout_s or self._timeout_s)
         for is_last in (False, True):
             try:
                 way = await self._find_way()
-                left_s = end_s - self._now_s()
+                left_s = end_s - time_s()
                 if left_s <= 0.0:
                     raise NoConnection(TimeoutError())
                 reply = await self._pool.ask(

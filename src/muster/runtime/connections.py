@@ -245,10 +245,15 @@ class Connection(asyncio.Protocol):
 
 
 class Connections:
-    """All connections of one client.  Callers bound how much they ask at once: there is no limit here."""
+    """All connections of one client.  Callers bound how much they ask at once: there is no limit here.
 
-    def __init__(self, dial: Dial) -> None:
+    `boot_s`: a clock that goes on while the machine sleeps (the loop's own may not): what was not sent in its
+    time is not sent after the sleep either.
+    """
+
+    def __init__(self, dial: Dial, boot_s: Callable[[], float] | None = None) -> None:
         self._dial = dial
+        self._boot_s = boot_s or asyncio.get_running_loop().time
         self._idle: dict[Route, list[Connection]] = {}
         self._all: set[Connection] = set()
         self._sweeper: asyncio.TimerHandle | None = None
@@ -267,8 +272,7 @@ class Connections:
         `may_repeat`: it may be sent again where a connection that was kept turned out to be closed.
         Raises   NoConnection, NoAnswer, TooLong, TimeoutError.
         """
-        time_s = asyncio.get_running_loop().time
-        end_s = time_s() + timeout_s
+        end_s = self._boot_s() + timeout_s
         connection = self._take(route)
         if connection is not None:
             try:
@@ -276,8 +280,8 @@ class Connections:
             except NoAnswer as error:
                 if not (may_repeat and error.is_unheard):
                     raise
-        connection = await self._connect(route, end_s - time_s())
-        left_s = end_s - time_s()
+        connection = await self._connect(route, end_s - self._boot_s())
+        left_s = end_s - self._boot_s()
         if left_s <= 0.0:
             connection.abort()
             raise NoConnection(TimeoutError())

@@ -6,12 +6,15 @@ In comes a `Route`; `dial` connects a protocol to its far end, or raises OSError
 
 import asyncio
 import base64
+import socket
 import ssl
+import struct
 from collections.abc import Callable
 from typing import NamedTuple, cast
 from urllib.parse import unquote, urlsplit
 
 PROXY_ANSWER_BYTES_MAX = 1 << 14
+DROP_UNSENT = struct.pack("ii", 1, 0)  # struct linger: wait for nothing
 
 
 class Route(NamedTuple):
@@ -25,19 +28,28 @@ class Route(NamedTuple):
 
 
 async def dial(make: Callable[[], asyncio.Protocol], route: Route) -> None:
-    """Connect what `make` gives.  Raises OSError (of which ssl.SSLError is one)."""
+    """Connect what `make` gives.  Raises OSError (of which ssl.SSLError is one).
+
+    What is not sent when the connection ends, or the process, is dropped.  Else the kernel would go on sending
+    it for minutes, and a request that was given up could land when another process leads.
+    """
     loop = asyncio.get_running_loop()
     if route.proxy is None:
         name = route.server_name or route.host if route.tls is not None else None
-        await loop.create_connection(make, route.host, route.port, ssl=route.tls, server_hostname=name)
+        transport, _ = await loop.create_connection(
+            make, route.host, route.port, ssl=route.tls, server_hostname=name
+        )
+        _drop_unsent_at_end(transport)
         return
     to = urlsplit(route.proxy)
     is_secure = to.scheme == "https"
     address = (to.hostname or "", to.port or (443 if is_secure else 80))
     if route.tls is None:
-        await loop.create_connection(make, *address, ssl=is_secure or None)
+        transport, _ = await loop.create_connection(make, *address, ssl=is_secure or None)
+        _drop_unsent_at_end(transport)
         return
     transport, asking = await loop.create_connection(lambda: _Asking(route), *address, ssl=is_secure or None)
+    _drop_unsent_at_end(transport)
     try:
         await asking.answer
         protocol = make()
@@ -50,6 +62,12 @@ async def dial(make: Callable[[], asyncio.Protocol], route: Route) -> None:
     if inner is None:
         raise ConnectionResetError("the proxy closed the connection")
     protocol.connection_made(inner)
+
+
+def _drop_unsent_at_end(transport: asyncio.BaseTransport) -> None:
+    found = transport.get_extra_info("socket")
+    if found is not None and not transport.is_closing():
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, DROP_UNSENT)
 
 
 class _Asking(asyncio.Protocol):

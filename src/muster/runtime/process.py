@@ -213,7 +213,9 @@ class SchedulerProcess:
         self._rng = rng
         self._identity = f"{socket.gethostname()[:HOST_NAME_MAX]}_{uuid.uuid4()}"
         self._requests = RequestCounts()
-        self._client = ApiClient(access, now_s=clock.now_s, count=self._requests.count, dial=dial)
+        self._client = ApiClient(
+            access, now_s=clock.now_s, count=self._requests.count, dial=dial, boot_s=clock.boot_s
+        )
         self._loop = SchedulerLoop(scheduler, perform=self._perform, now_s=clock.now_s)
         self._executor = Executor(
             self._client,

@@ -12,7 +12,7 @@ from tests.unit.runtime.in_process import ManualClock, PairDialer, client_of, st
 
 from muster.base.errors import ApiError, ConfigError, Conflict, Expired, Unavailable
 from muster.runtime import client as client_module
-from muster.runtime.client import NOT_SENT, Answer, ApiClient, ItemList, _lines_of, raise_for
+from muster.runtime.client import NOT_SENT, TIMEOUT_S, Answer, ApiClient, ItemList, _lines_of, raise_for
 from muster.runtime.credentials import (
     ClientCertificate,
     ExecStatus,
@@ -22,7 +22,7 @@ from muster.runtime.credentials import (
     Token,
 )
 from muster.runtime.dialing import Route
-from muster.runtime.kubeconfig import User, read_access
+from muster.runtime.kubeconfig import Access, User, read_access
 
 
 class Renewing:
@@ -386,6 +386,27 @@ async def test_a_token_that_is_replaced_in_the_kubeconfig_is_read_again(tmp_path
         await client.call("GET", "/")
         await client.call("GET", "/")
     assert asked == [f"Bearer {token}" for token in ("old", "old", "old", "new", "new")]
+
+
+async def test_nothing_is_sent_where_the_machine_slept_while_credentials_were_asked_for() -> None:
+    boot_s, asked = 0.0, []
+
+    class Slow(Nobody):
+        async def secret(self, now_s: float) -> Secret:
+            nonlocal boot_s
+            boot_s += TIMEOUT_S
+            return await super().secret(now_s)
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        asked.append(request.path)
+        return web.json_response({})
+
+    access = Access(server="http://cluster.test", tls=None, credentials=Slow(), origin="kubeconfig")
+    now_s = ManualClock().now_s
+    async with ApiClient(access, now_s=now_s, dial=PairDialer(answer), boot_s=lambda: boot_s) as client:
+        with pytest.raises(Unavailable) as caught:
+            await client.call("POST", "/", {})
+    assert (caught.value.reason, asked) == (NOT_SENT, [])
 
 
 def test_a_kubeconfig_that_is_half_written_is_tried_again_later(tmp_path: Path) -> None:

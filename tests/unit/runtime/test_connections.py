@@ -239,6 +239,21 @@ async def test_who_is_reached_too_late_hears_nothing(monkeypatch: pytest.MonkeyP
         assert await far.hear() == b""
 
 
+async def test_who_is_reached_after_the_machine_slept_hears_nothing() -> None:
+    boot_s = 0.0
+    async with pool_and_far_end() as (_, far):
+
+        async def dial(make: Callable[[], asyncio.Protocol], route: Route) -> None:
+            nonlocal boot_s
+            await far.dial(make, route)
+            boot_s = 30.0
+
+        pool = Connections(dial, lambda: boot_s)
+        with pytest.raises(NoConnection):
+            await pool.ask(ROUTE, REQUEST, most=lambda code: 10, timeout_s=30.0, may_repeat=True)
+        assert await far.hear() == b""
+
+
 async def test_who_cannot_be_reached_has_heard_nothing() -> None:
     async with pool_and_far_end() as (pool, far):
         far.refuses = ConnectionRefusedError()

@@ -74,6 +74,31 @@ async def test_for_tls_a_proxy_is_asked_for_a_tunnel_and_its_no_is_told(network:
     ]
 
 
+async def test_what_is_not_sent_when_a_connection_ends_is_dropped() -> None:
+    loop = asyncio.get_running_loop()
+    made: list[asyncio.WriteTransport] = []
+
+    class Kept(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            made.append(transport)  # type: ignore[arg-type]
+
+    request = b"x" * 200_000
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # so that the rest waits on our side
+        await dial(Kept, Route("127.0.0.1", server.getsockname()[1]))
+        far, _ = server.accept()
+        with far:
+            made[0].get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+            made[0].write(request)
+            made[0].abort()
+            await asyncio.sleep(0)
+            far.setblocking(False)
+            with pytest.raises(ConnectionResetError):
+                while heard := await loop.sock_recv(far, 1 << 16):
+                    request = request[len(heard) :]
+    assert request
+
+
 @pytest.mark.parametrize("reply", [b"", b"SSH-2.0\r\n", b"HTTP/1.1 200 OK\r\n", b"x" * 50_000])
 async def test_a_proxy_that_speaks_no_http_is_told_as_such(reply: bytes, network: Network) -> None:
     answering = asyncio.ensure_future(network.answer(reply))
