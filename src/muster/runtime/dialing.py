@@ -30,8 +30,8 @@ class Route(NamedTuple):
 async def dial(make: Callable[[], asyncio.Protocol], route: Route) -> None:
     """Connect what `make` gives.  Raises OSError (of which ssl.SSLError is one).
 
-    What is not sent when the connection ends, or the process, is dropped.  Else the kernel would go on sending
-    it for minutes, and a request that was given up could land when another process leads.
+    What is not sent when the connection ends, or the process, is dropped.  Else the kernel would go on
+    sending it for minutes, and a request that was given up could land when another process leads.
     """
     loop = asyncio.get_running_loop()
     if route.proxy is None:

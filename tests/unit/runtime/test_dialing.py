@@ -1,6 +1,7 @@
 """The way to a server, with the far end of every connection in this process."""
 
 import asyncio
+import contextlib
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -93,10 +94,11 @@ async def test_what_is_not_sent_when_a_connection_ends_is_dropped() -> None:
             made[0].abort()
             await asyncio.sleep(0)
             far.setblocking(False)
-            with pytest.raises(ConnectionResetError):
-                while heard := await loop.sock_recv(far, 1 << 16):
-                    request = request[len(heard) :]
-    assert request
+            heard = 0
+            with contextlib.suppress(ConnectionResetError):
+                while piece := await loop.sock_recv(far, 1 << 16):
+                    heard += len(piece)
+    assert heard < len(request)
 
 
 @pytest.mark.parametrize("reply", [b"", b"SSH-2.0\r\n", b"HTTP/1.1 200 OK\r\n", b"x" * 50_000])
