@@ -260,8 +260,8 @@ class Replica:
 
     @property
     def is_informed(self) -> bool:
-        """Whether nothing that was written is still on its way to it."""
-        return not any(informer.is_carrying for informer in self._informers.values())
+        """Whether it listens, and nothing that was written is still on its way to it."""
+        return not self._is_leaving and not any(informer.is_carrying for informer in self._informers.values())
 
     @property
     def is_quiet(self) -> bool:
