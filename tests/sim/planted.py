@@ -11,7 +11,6 @@ from unittest.mock import patch
 from msgspec.structs import replace
 
 import muster.assembly.requests as requests
-import muster.cluster.devices as devices
 import muster.plugins.dynamic_resources as dynamic_resources
 import muster.scheduling.preparation as preparation
 import muster.scheduling.scheduler as scheduler
@@ -19,6 +18,7 @@ import muster.scheduling.transaction as transaction
 from muster.api.times import parse_seconds
 from muster.assembly.leadership import LEASE_S, Candidacy, Lease
 from muster.assembly.requests import Call
+from muster.cluster.device_takings import Takings
 from muster.cluster.devices import DeviceBook
 from muster.cluster.state import ClusterState
 from muster.framework.ports import BindFailed, BindPod, PodSeen
@@ -298,11 +298,7 @@ def bound_before_claims_are_ready() -> Patches:
 
 def devices_of_others_believed_free() -> Patches:
     """What another claim has is free, too."""
-
-    def nothing(claims: Any, choices: Any) -> Any:
-        return {}, {}
-
-    yield patch.object(devices, "_taken", nothing)
+    yield patch.object(Takings, "picture", lambda self: ({}, {}))
 
 
 def rival_claim_unseen() -> Patches:
