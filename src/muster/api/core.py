@@ -219,9 +219,40 @@ class Pod(Struct, frozen=True, rename="camel"):
             return False
         return replace(self.metadata, resource_version=other.metadata.resource_version) == other.metadata
 
+    def asks_as(self, other: "Pod") -> bool:
+        """Whether it asks for what `other` asked for, other being the same pod before it was bound, or now."""
+        if self.metadata.labels != other.metadata.labels:
+            return False
+        if self.status.resource_claim_statuses != other.status.resource_claim_statuses:
+            return False
+        before, now = other.spec, self.spec
+        if now.node_name and not before.node_name:
+            before = replace(before, node_name=now.node_name)
+        return now == before
+
+    def is_just_bound(self, other: "Pod") -> bool:
+        """Whether it is `other`, which was on no node, bound since and in nothing else another: of all that
+        is read here only node, version and the condition PodScheduled differ."""
+        meta, before, now = other.metadata, other.status, self.status
+        return (
+            bool(self.spec.node_name)
+            and not other.spec.node_name
+            and self.asks_as(other)
+            and replace(now, conditions=before.conditions) == before
+            and _but_scheduled(now.conditions) == _but_scheduled(before.conditions)
+            and replace(
+                meta, resource_version=self.metadata.resource_version, generation=self.metadata.generation
+            )
+            == self.metadata
+        )
+
     def find_condition(self, type_: str) -> Condition | None:
         """The condition of this type, if the pod has one."""
         return next((c for c in self.status.conditions or () if c.type == type_), None)
+
+
+def _but_scheduled(conditions: list[Condition] | None) -> list[Condition]:
+    return [condition for condition in conditions or () if condition.type != "PodScheduled"]
 
 
 class Namespace(Struct, frozen=True):

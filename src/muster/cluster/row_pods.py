@@ -87,6 +87,10 @@ class PodsByRow:
         """This very object is not on the row any more; its ports are `take_ports`' to settle."""
         self._put(row, tuple(other for other in self._on(row) if other is not pod))
 
+    def swap(self, row: int, pod: Pod, newer: Pod) -> None:
+        """In the place of this very object stands a newer one of the same pod."""
+        self._put(row, tuple(newer if other is pod else other for other in self._on(row)))
+
     def take_ports(self, row: int, ports: Iterable[HostPort]) -> None:
         """These host ports, and no others, are taken on the row."""
         self._own_ports().pop(row, None)

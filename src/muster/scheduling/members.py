@@ -57,11 +57,11 @@ class Stage(IntEnum):
 class Member:
     """One pod with its stage; `arrival` counts pods in the order in which they were first seen."""
 
-    __slots__ = ("_shape", "arrival", "group", "node_name", "pod", "stage")
+    __slots__ = ("_shape", "arrival", "entity", "group", "key", "node_name", "pod", "stage")
 
     def __init__(self, pod: Pod, group: GroupKey | None, stage: Stage, arrival: int) -> None:
-        self.pod = pod
-        self.group = group
+        self.key: PodKey = ObjectKey(pod.metadata.namespace, pod.metadata.name)
+        self.see(pod, group)
         self.stage = stage
         self.arrival = arrival
         self.node_name = pod.spec.node_name
@@ -75,14 +75,11 @@ class Member:
             known = self._shape = (self.pod, metadata, labels, key)
         return known[3]
 
-    @property
-    def key(self) -> PodKey:
-        return ObjectKey(self.pod.metadata.namespace, self.pod.metadata.name)
-
-    @property
-    def entity(self) -> EntityKey:
-        """The entity it is queued under."""
-        return group_entity(self.group) if self.group is not None else EntityKey("pod", self.key)
+    def see(self, pod: Pod, group: GroupKey | None) -> None:
+        """The pod as it is now; `entity` is what it is queued under."""
+        self.pod = pod
+        self.group = group
+        self.entity = group_entity(group) if group is not None else EntityKey("pod", self.key)
 
     @property
     def order(self) -> tuple[str, int]:
@@ -211,13 +208,8 @@ class Seen(NamedTuple):
 
     @property
     def asks_anew(self) -> bool:
-        """Whether its spec, its labels or its claims' names changed; the rest places nobody."""
-        if self.old_pod is None:
-            return False
-        old, new = self.old_pod, self.member.pod
-        if old.status.resource_claim_statuses != new.status.resource_claim_statuses:
-            return True
-        return old.spec != new.spec or old.metadata.labels != new.metadata.labels
+        """Whether its spec, its labels or its claims' names changed; the rest, its binding too, places nobody."""
+        return self.old_pod is not None and not self.member.pod.asks_as(self.old_pod)
 
 
 class Members:
@@ -295,7 +287,7 @@ class Members:
             return Seen(member, None, member.stage, None)
         before, old_pod = member.stage, member.pod
         self._exit(member)
-        member.pod, member.group = pod, group
+        member.see(pod, group)
         member.stage = self._stage_of(pod)
         if pod.spec.node_name:
             member.node_name = pod.spec.node_name

@@ -8,6 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from msgspec.structs import replace
 
 from muster.api.core import Pod
+from muster.api.meta import Condition
 from muster.api.quantity import INT64_MAX
 from muster.cluster.changes import PodChange
 from muster.cluster.invariants import check_state
@@ -189,6 +190,62 @@ def test_the_watch_shows_the_bind_as_nothing_new() -> None:
     state.assume(make_pod(cpu=1), "n1")
     change = state.apply_pod(make_pod(cpu=1, node="n1"))
     assert (change.freed, change.assigned, cpu_of(state), state.is_assumed(P)) == (False, False, 1000, False)
+
+
+def bound(pod: Pod, node: str, version: str, **status: object) -> Pod:
+    """As the API shows a pod whose binding it has taken."""
+    return replace(
+        pod,
+        metadata=replace(pod.metadata, resource_version=version),
+        spec=replace(pod.spec, node_name=node),
+        status=replace(pod.status, conditions=[Condition("PodScheduled", "True")], **status),
+    )
+
+
+def test_a_row_whose_pod_is_bound_as_assumed_is_not_another_and_shows_the_newer_object_later() -> None:
+    state = state_with("n1", "n2")
+    pod = make_pod(cpu=1, version="1")
+    state.assume(pod, "n1")
+    before = state.snapshot()
+    now = bound(pod, "n1", "2")
+    change = state.apply_pod(now)
+    assert state.snapshot() is before
+    assert (change.old, change.freed, change.assigned, change.relabeled) == (pod, False, False, False)
+    assert (state.is_assumed(P), cpu_of(state), state.pod(P), state.pods_on("n1")) == (False, 1000, now, [now])
+    state.apply_pod(make_pod("q", node="n2"))
+    after = state.snapshot()
+    assert (before.pods_on(0), after.pods_on(0)) == ((pod,), (now,))
+    state.remove_pod(P, "uid-p")
+    assert (state.snapshot().pods_on(0), cpu_of(state)) == ((), 0)
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"phase": "Running"},
+        {"start_time": "2026-01-01T00:00:00Z"},
+        {"conditions": [Condition("PodResizePending", "True")]},
+    ],
+)
+def test_a_row_whose_pod_is_bound_and_otherwise_another_is_another(status: dict[str, object]) -> None:
+    state = state_with()
+    pod = make_pod(cpu=1, version="1")
+    state.assume(pod, "n1")
+    before, now = state.snapshot(), bound(pod, "n1", "2")
+    state.apply_pod(replace(now, status=replace(now.status, **status)))
+    assert state.snapshot() is not before
+
+
+def test_columns_of_pods_follow_one_that_is_bound_as_assumed() -> None:
+    state = state_with("n1", "n2")
+    pod = make_pod(cpu=1, version="1", labels={"app": "web"})
+    state.assume(pod, "n1")
+    assert len(state.snapshot().pod_columns.pods) == 1
+    state.apply_pod(bound(pod, "n1", "2"))
+    state.apply_pod(make_pod("q", node="n2"))
+    assert [each and each.spec.node_name for each in state.snapshot().pod_columns.pods] == ["n1", "n2"]
+    state.remove_pod(P, "uid-p")
+    state.snapshot()
 
 
 def test_a_pod_bound_elsewhere_than_assumed_moves() -> None:
@@ -374,6 +431,14 @@ class StateMachine(RuleBasedStateMachine):
             pod, _ = self.pods[name]
             self.state.assume(pod, node)
             self.pods[name] = (pod, node)
+
+    @rule(name=names)
+    def bound_as_assumed(self, name: str) -> None:
+        pod, node = self.pods.get(name, (None, ""))
+        if pod is not None and node and not pod.spec.node_name:
+            now = bound(pod, node, self.next_version())
+            self.state.apply_pod(now)
+            self.pods[name] = (now, node)
 
     @rule(name=names)
     def forget(self, name: str) -> None:

@@ -102,6 +102,14 @@ def test_a_change_of_status_asks_for_nothing_and_a_change_of_spec_or_labels_does
     assert members.see_pod(make_pod("p", cpu=2, labels={"a": "b"}), None).asks_anew
 
 
+def test_a_pod_that_is_bound_asks_for_nothing_anew_unless_it_asks_for_something_else() -> None:
+    members = make_members()
+    members.see_pod(make_pod("p", cpu=1), None)
+    assert not members.see_pod(make_pod("p", cpu=1, node="n1"), None).asks_anew
+    members.see_pod(make_pod("q", cpu=1), None)
+    assert members.see_pod(make_pod("q", cpu=2, node="n1"), None).asks_anew
+
+
 def test_a_claim_that_has_been_made_for_a_pod_is_news() -> None:
     members = make_members()
     pod = make_pod("p")
