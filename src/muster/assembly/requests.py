@@ -138,7 +138,7 @@ def path_of(kind: Kind, namespace: str, name: str = "", subresource: str = "") -
 
 def micro_time(now_s: float) -> str:
     """Unix seconds as the API's MicroTime text."""
-    return datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return datetime.fromtimestamp(now_s, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 _EVENTS = Kind("events.k8s.io", "v1", "events")

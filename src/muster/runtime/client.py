@@ -74,11 +74,10 @@ class ItemList(Struct):
 
 
 class Answer(Struct, frozen=True):
-    """A successful answer; `warnings` are the texts of its Warning headers."""
+    """A successful answer."""
 
     code: int
     body: bytes
-    warnings: tuple[str, ...] = ()
 
     def read(self, kind: type[Kind]) -> Kind:
         """The body as this type.  Raises Unavailable for anything else: a server may send what it likes."""
@@ -192,7 +191,7 @@ class ApiClient:
                 continue
             if reply.code >= 300:
                 raise_for(reply.code, reply.body, reply.headers)
-            return Answer(reply.code, reply.body, reply.warnings)
+            return Answer(reply.code, reply.body)
         raise AssertionError("the second try always returns or raises")
 
     @asynccontextmanager

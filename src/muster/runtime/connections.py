@@ -63,13 +63,6 @@ class Reply(NamedTuple):
             found[name] = found[name] + _SPACE_AND_COMMA + value if name in found else value
         return found
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The texts of all Warning headers."""
-        return tuple(
-            value.decode(errors="replace") for name, value in self.raw_headers if name.lower() == b"warning"
-        )
-
 
 class Connection(asyncio.Protocol):
     """One connection, one request at a time."""

@@ -10,7 +10,7 @@ import itertools
 import logging
 import math
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import msgspec
@@ -225,8 +225,8 @@ class Executor:
         busy = len(self._calls) - self._patience.calls
         return busy == self._event_calls or self._now_s() - self._events[0][0] > EVENT_PATIENCE_S
 
-    def _start(self, work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._calls.add(task)
         self._idle.clear()
         task.add_done_callback(self._done)

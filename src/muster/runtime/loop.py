@@ -60,16 +60,18 @@ class SchedulerLoop:
 
     async def run(self) -> None:
         """Handle events and timers until cancelled.  What the scheduler raises goes through: it is a bug."""
+        later = asyncio.get_running_loop().call_later
         while True:
             wait_s = self.step()
             if wait_s == 0.0:
                 await asyncio.sleep(0)  # sockets and timers of others have their turn between two steps
                 continue
+            timer = None if wait_s is None else later(wait_s, self._arrived.set)
             try:
-                async with asyncio.timeout(wait_s):
-                    await self._arrived.wait()
-            except TimeoutError:
-                pass
+                await self._arrived.wait()
+            finally:
+                if timer is not None:
+                    timer.cancel()
 
     def step(self) -> float | None:
         """Drain what has come, fire a timer that is due; give the seconds to the next step (None: idle)."""

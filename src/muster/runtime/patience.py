@@ -45,7 +45,8 @@ class Patience:
 
     def is_slow(self, effect: BindPod) -> bool:
         """Whether it must go with those of the slow gangs."""
-        return self._slow_until_s.get(_whose(effect), 0.0) > self._now_s()
+        known = self._slow_until_s
+        return bool(known) and known.get(_whose(effect), 0.0) > self._now_s()
 
     def begin(self, effect: BindPod) -> Turn:
         """A binding goes out."""

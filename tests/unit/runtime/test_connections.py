@@ -261,7 +261,6 @@ async def test_who_cannot_be_reached_has_heard_nothing() -> None:
             await ask(pool)
 
 
-def test_headers_are_found_by_name_and_warnings_one_by_one() -> None:
+def test_headers_are_found_by_name() -> None:
     reply = Reply(200, [(b"Retry-After", b"1"), (b"WARNING", b"a"), (b"Warning", b"b")], b"")
     assert reply.headers == {"retry-after": "1", "warning": "a, b"}
-    assert reply.warnings == ("a", "b")
