@@ -220,7 +220,7 @@ class Pod(Struct, frozen=True, rename="camel"):
         return replace(self.metadata, resource_version=other.metadata.resource_version) == other.metadata
 
     def asks_as(self, other: "Pod") -> bool:
-        """Whether it asks for what `other` asked for, other being the same pod before it was bound, or now."""
+        """Whether it asks for what `other`, its earlier self, asked for; whether it is bound is no matter."""
         if self.metadata.labels != other.metadata.labels:
             return False
         if self.status.resource_claim_statuses != other.status.resource_claim_statuses:

@@ -208,7 +208,7 @@ class Seen(NamedTuple):
 
     @property
     def asks_anew(self) -> bool:
-        """Whether its spec, its labels or its claims' names changed; the rest, its binding too, places nobody."""
+        """Whether its spec, its labels or its claims' names changed; the rest places nobody."""
         return self.old_pod is not None and not self.member.pod.asks_as(self.old_pod)
 
 

@@ -211,7 +211,12 @@ def test_a_row_whose_pod_is_bound_as_assumed_is_not_another_and_shows_the_newer_
     change = state.apply_pod(now)
     assert state.snapshot() is before
     assert (change.old, change.freed, change.assigned, change.relabeled) == (pod, False, False, False)
-    assert (state.is_assumed(P), cpu_of(state), state.pod(P), state.pods_on("n1")) == (False, 1000, now, [now])
+    assert (state.is_assumed(P), cpu_of(state), state.pod(P), state.pods_on("n1")) == (
+        False,
+        1000,
+        now,
+        [now],
+    )
     state.apply_pod(make_pod("q", node="n2"))
     after = state.snapshot()
     assert (before.pods_on(0), after.pods_on(0)) == ((pod,), (now,))

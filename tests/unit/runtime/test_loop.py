@@ -137,6 +137,21 @@ async def test_watches_wait_while_the_inbox_is_full_and_go_on_when_it_is_drained
     await waiting
 
 
+async def test_the_task_wakes_up_for_a_timer_though_no_event_comes() -> None:
+    loop, scheduler, clock, performed = make_loop()
+    done = asyncio.Event()
+    scheduler.answers["a"] = [WakeAt(clock.value_s + 0.001)]
+    scheduler.answers[TimeReached.__name__] = [PatchPodStatus(ObjectKey("default", "p"), "u")]
+    loop._perform = lambda effect: (performed.append(effect), done.set())[0]  # type: ignore[assignment,func-returns-value]
+    loop.post(NodeGone("a"))
+    task = asyncio.create_task(loop.run())
+    await asyncio.sleep(0)
+    clock.value_s += 1.0
+    await done.wait()
+    task.cancel()
+    assert scheduler.heard == ["a", TimeReached.__name__]
+
+
 async def test_the_task_wakes_up_for_an_event_that_comes_while_it_waits() -> None:
     loop, scheduler, _, performed = make_loop()
     done = asyncio.Event()
