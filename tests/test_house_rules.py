@@ -19,7 +19,6 @@ DRAWERS = re.compile(r"^(utils?|helpers?|common|misc|manager|tools|stuff)(_.*)?$
 
 # Modules without a mirror test, each with its reason.
 NO_MIRROR: dict[str, str] = {
-    "api/core.py": "fields only, filled by msgspec; read by every test of cluster/ and plugins/",
     "apiserver/exchange.py": "request and answer as values; used by every test of apiserver/",
     "apiserver/kinds.py": "the row type and Protocols of the catalog; no behaviour",
     "cli/options.py": "options without behaviour; docs/command-line.md shows what they make",

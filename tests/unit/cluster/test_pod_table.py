@@ -7,11 +7,13 @@ That the counts are right for every kind of selector is also held by the oracles
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.cluster.bound_pods import bound
 
 from muster.api.core import LabelSelector, Pod
 from muster.cluster.pod_rules import Audience
 from muster.cluster.pod_table import PodColumns, PodTable
-from muster.testing.builders import make_cluster, make_pod
+from muster.cluster.state import ClusterState
+from muster.testing.builders import make_cluster, make_node, make_pod
 
 WEB = Audience(frozenset(("default",)), LabelSelector(match_labels={"app": "web"}))
 Rows = tuple[tuple[Pod, ...], ...]
@@ -86,3 +88,17 @@ def test_rules_of_pods_are_kept_once_for_equal_pods() -> None:
     columns = cluster.running("plain", "n2").snapshot().pod_columns
     assert len(columns.rules) == 1
     assert columns.sum_by_row(np.array([5]), 2).tolist() == [15, 0]
+
+
+def test_columns_of_pods_follow_one_that_is_bound_as_assumed() -> None:
+    state = ClusterState()
+    for name in ("n1", "n2"):
+        state.apply_node(make_node(name))
+    pod = make_pod(cpu=1, version="1", labels={"app": "web"})
+    state.assume(pod, "n1")
+    assert len(state.snapshot().pod_columns.pods) == 1
+    state.apply_pod(bound(pod, "n1", "2"))
+    state.apply_pod(make_pod("q", node="n2"))
+    assert [each and each.spec.node_name for each in state.snapshot().pod_columns.pods] == ["n1", "n2"]
+    state.remove_pod(("default", "p"), "uid-p")
+    state.snapshot()

@@ -6,9 +6,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec.structs import replace
+from tests.unit.cluster.bound_pods import bound
 
 from muster.api.core import Pod
-from muster.api.meta import Condition
 from muster.api.quantity import INT64_MAX
 from muster.cluster.changes import PodChange
 from muster.cluster.invariants import check_state
@@ -192,16 +192,6 @@ def test_the_watch_shows_the_bind_as_nothing_new() -> None:
     assert (change.freed, change.assigned, cpu_of(state), state.is_assumed(P)) == (False, False, 1000, False)
 
 
-def bound(pod: Pod, node: str, version: str, **status: object) -> Pod:
-    """As the API shows a pod whose binding it has taken."""
-    return replace(
-        pod,
-        metadata=replace(pod.metadata, resource_version=version),
-        spec=replace(pod.spec, node_name=node),
-        status=replace(pod.status, conditions=[Condition("PodScheduled", "True")], **status),
-    )
-
-
 def test_a_row_whose_pod_is_bound_as_assumed_is_not_another_and_shows_the_newer_object_later() -> None:
     state = state_with("n1", "n2")
     pod = make_pod(cpu=1, version="1")
@@ -211,46 +201,12 @@ def test_a_row_whose_pod_is_bound_as_assumed_is_not_another_and_shows_the_newer_
     change = state.apply_pod(now)
     assert state.snapshot() is before
     assert (change.old, change.freed, change.assigned, change.relabeled) == (pod, False, False, False)
-    assert (state.is_assumed(P), cpu_of(state), state.pod(P), state.pods_on("n1")) == (
-        False,
-        1000,
-        now,
-        [now],
-    )
+    assert (state.is_assumed(P), cpu_of(state), state.pods_on("n1")) == (False, 1000, [now])
     state.apply_pod(make_pod("q", node="n2"))
     after = state.snapshot()
     assert (before.pods_on(0), after.pods_on(0)) == ((pod,), (now,))
     state.remove_pod(P, "uid-p")
     assert (state.snapshot().pods_on(0), cpu_of(state)) == ((), 0)
-
-
-@pytest.mark.parametrize(
-    "status",
-    [
-        {"phase": "Running"},
-        {"start_time": "2026-01-01T00:00:00Z"},
-        {"conditions": [Condition("PodResizePending", "True")]},
-    ],
-)
-def test_a_row_whose_pod_is_bound_and_otherwise_another_is_another(status: dict[str, object]) -> None:
-    state = state_with()
-    pod = make_pod(cpu=1, version="1")
-    state.assume(pod, "n1")
-    before, now = state.snapshot(), bound(pod, "n1", "2")
-    state.apply_pod(replace(now, status=replace(now.status, **status)))
-    assert state.snapshot() is not before
-
-
-def test_columns_of_pods_follow_one_that_is_bound_as_assumed() -> None:
-    state = state_with("n1", "n2")
-    pod = make_pod(cpu=1, version="1", labels={"app": "web"})
-    state.assume(pod, "n1")
-    assert len(state.snapshot().pod_columns.pods) == 1
-    state.apply_pod(bound(pod, "n1", "2"))
-    state.apply_pod(make_pod("q", node="n2"))
-    assert [each and each.spec.node_name for each in state.snapshot().pod_columns.pods] == ["n1", "n2"]
-    state.remove_pod(P, "uid-p")
-    state.snapshot()
 
 
 def test_a_pod_bound_elsewhere_than_assumed_moves() -> None:
