@@ -13,7 +13,7 @@ import numpy as np
 
 from muster.api.core import Node, Pod
 from muster.api.quantity import INT64_MAX
-from muster.base.arrays import Bool, Int32, Int64
+from muster.base.arrays import Bool, Int32, Int64, pick
 from muster.cluster.axes import ResourceAxis, add_saturating, multiply_saturating
 from muster.cluster.devices import NO_DEVICES, Devices
 from muster.cluster.gpu_annotations import GPU, milli_of
@@ -179,9 +179,11 @@ class Snapshot:
         return self.allocatable - self.requested
 
     def free_at(self, rows: Int32) -> Int64:
-        """[K, R] the rows of `free` asked for, without computing the others.  Shapes: rows [K]."""
-        free: Int64 = self.allocatable[rows] - self.requested[rows]
-        return free
+        """[K, R] the rows of `free` asked for, without computing the others.
+
+        Shapes   rows [K], ascending, each once.
+        """
+        return pick(self.allocatable, rows) - pick(self.requested, rows)
 
     def live_rows(self) -> Int32:
         """Rows of nodes that exist, ascending; not to be written."""

@@ -220,9 +220,11 @@ def _completed(cast: Cast, *, by_time: bool) -> tuple[float, float, int]:
     group = cast.group
     if cast.is_composite:
         return _tree_completed(cast, by_time=by_time)
-    members = sorted(
-        cast.of(Stage.WAITING, Stage.ASSUMED, Stage.BOUND, Stage.SUCCEEDED), key=lambda member: member.order
-    )
+    if cast.count(Stage.ASSUMED, Stage.BOUND, Stage.SUCCEEDED):
+        known = cast.of(Stage.WAITING, Stage.ASSUMED, Stage.BOUND, Stage.SUCCEEDED)
+        members = sorted(known, key=lambda member: member.order)
+    else:
+        members = cast.waiting()
     needed = group.needed if group is not None else 1
     if len(members) < needed:
         return (_NEVER_S, _NEVER_S, members[0].arrival if members else 0)

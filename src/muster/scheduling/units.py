@@ -122,10 +122,18 @@ class Units:
             return
         lone = {entity for entity in changed | self._passing if entity.kind == "pod"}
         self._look_at_pods(sorted(lone, key=_key_of), asked, now_s)
-        roots = {self._members.root_of(entity) for entity in changed - lone}
-        roots |= {self._roots[entity] for entity in changed - lone if entity in self._roots}
+        grouped = [entity for entity in changed if entity.kind != "pod" and self._may_be_in_a_unit(entity)]
+        roots = {self._members.root_of(entity) for entity in grouped}
+        roots |= {self._roots[entity] for entity in grouped if entity in self._roots}
         for root in sorted(filter(self._may_have_units, roots | (self._passing - lone))):
             self._look_at_tree(root, asked, now_s)
+
+    def _may_be_in_a_unit(self, entity: EntityKey) -> bool:
+        """Whether it runs, is above others or was in a unit: of 10,000 gangs that just came none does."""
+        cast = self._members.casts().get(entity)
+        if cast is not None and (cast.is_holding or cast.is_composite):
+            return True
+        return entity in self._roots
 
     def _may_have_units(self, root: EntityKey) -> bool:
         """Whether something runs below it, or did; of 10,000 gangs that wait nothing does."""

@@ -107,6 +107,14 @@ def test_free_is_negative_where_a_node_is_overcommitted() -> None:
     assert snapshot.free_at(np.array([0], dtype=np.int32))[0, 0] == -2000
 
 
+def test_what_is_free_on_some_rows_or_all_is_what_is_free_there() -> None:
+    snapshot = make_cluster().node(cpu=1).node(cpu=2).node(cpu=3).snapshot().fork()
+    snapshot.place(make_pod("p", cpu=1), 1)
+    for rows in ([0, 1, 2], [1, 2], [1], []):
+        found = snapshot.free_at(np.array(rows, dtype=np.int32))
+        assert found.tolist() == [snapshot.free[row].tolist() for row in rows]
+
+
 def test_what_no_node_offers_has_no_column_but_a_name() -> None:
     snapshot = make_cluster().node(gpu=1).snapshot()
     pod = make_pod(gpu=1, requests={"x.y/b": 1, "x.y/a": 2, "x.y/zero": 0})

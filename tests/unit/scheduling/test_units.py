@@ -201,3 +201,20 @@ def test_units_of_a_priority_that_nobody_asks_for_do_not_pile_up() -> None:
         scene.pod("a", priority=50, labels={"n": str(number)})
         scene.weaker(priority=1)
     assert sum(map(len, scene.units._ranked.values())) < 10
+
+
+def test_who_runs_no_more_is_in_no_unit_any_more() -> None:
+    scene = Scene().group("g", disruption_mode="all").pod("a", "g").pod("b", "g")
+    assert scene.names() == [["a", "b"]]
+    for name in "ab":
+        scene.members.lose_pod(ObjectKey("default", name))
+    assert scene.names() == []
+
+
+def test_a_group_that_comes_under_another_takes_its_units_along() -> None:
+    scene = Scene().composite("c", disruption_mode="all").group("g", disruption_mode="all").pod("a", "g")
+    scene.group("h", disruption_mode="all").pod("b", "h")
+    assert scene.names() == [["a"], ["b"]]
+    for name in "gh":
+        scene.group(name, disruption_mode="all", parent=PARENT)
+    assert scene.names() == [["a", "b"]]
