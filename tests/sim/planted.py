@@ -169,11 +169,6 @@ def lease_taken_by_force() -> Patches:
     yield patch.object(Candidacy, "bid", hurry)
 
 
-def lease_given_back_early() -> Patches:
-    """Who is told to stop gives the lease back at once, whatever of it is on its way."""
-    yield patch.object(Outbox, "is_over", property(lambda self: True))
-
-
 def two_leaders() -> Patches:
     """Everybody who runs decides."""
     yield patch.object(Candidacy, "may_write", lambda self, boot_s: True)
@@ -329,7 +324,6 @@ MUTANTS: dict[str, Mutant] = {
         clock_stops_while_asleep,
         lease_judged_by_its_text,
         lease_taken_by_force,
-        lease_given_back_early,
         two_leaders,
         void_binding_counts,
         gone_not_told_after_410,
