@@ -168,13 +168,12 @@ class EvictDone(Struct, frozen=True):
 
 
 class EvictFailed(Struct, frozen=True):
-    """The API refused to mark or to delete the pod, or nobody knows (`code` 0)."""
+    """The API refused to mark or to delete the pod, or nobody knows (`code` 0); a Retry-After is over."""
 
     key: PodKey
     uid: str
     code: int
     message: str
-    retry_after_s: float | None = None
 
 
 class WriteFailed(Struct, frozen=True):

@@ -315,7 +315,8 @@ class Executor:
                 return
             self.counts.evict_failures += 1
             log.warning("evicting %s for %s: %s", effect.key, effect.preemptor, error)
-            self._post(EvictFailed(effect.key, effect.uid, error.code, str(error), error.retry_after_s))
+            await self._heed(error)
+            self._post(EvictFailed(effect.key, effect.uid, error.code, str(error)))
         else:
             self.counts.evicted += 1
             self._post(EvictDone(effect.key, effect.uid))

@@ -25,11 +25,11 @@ class Gang:
     """One gang.
 
     `since_s`: when the first of its members that hold room now was bound or decided on, before it started;
-    `ending`: whether it is being released or restarted, for `cause`, and whom that was asked of (`asked`, by
-    uid); `releases`: how often it was released in a row, and `not_before_s`: when it may be tried again.
-    `has_bare`: what is left are pods that nobody would make again; `is_lost`: it had started and is short;
-    `started_s`, `was_ready`: since when it runs and whether it was ready once; `whole_generation`: by which
-    spec it was last whole.
+    `ending`: whether it is being released or restarted, for `cause`; `asked`: by uid, when a member may be
+    asked to leave again (infinity: it was asked and not refused); `releases`: how often it was released in a
+    row, and `not_before_s`: when it may be tried again.  `has_bare`: what is left are pods that nobody would
+    make again; `is_lost`: it had started and is short; `started_s`, `was_ready`: since when it runs and
+    whether it was ready once; `whole_generation`: by which spec it was last whole.
     """
 
     __slots__ = (
@@ -50,7 +50,7 @@ class Gang:
         self.since_s: float | None = None
         self.ending = ""
         self.cause = ""
-        self.asked: dict[str, PodKey] = {}
+        self.asked: dict[str, float] = {}
         self.releases = 0
         self.not_before_s = 0.0
         self.has_bare = False

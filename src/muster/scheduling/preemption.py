@@ -206,7 +206,6 @@ def fail_eviction(books: Books, event: EvictFailed, now_s: float) -> list[Effect
         message=f"{entry.refusal.plain}{words}{text}",
         error=True,
         error_round=entry.attempts,
-        retry_after_s=event.retry_after_s or 0.0,
     )
     books.queue.refuse(victim.entity, refusal, now_s)
     effects: list[Effect] = []

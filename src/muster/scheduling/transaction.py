@@ -95,8 +95,9 @@ def is_short(books: Books, cast: Cast) -> bool:
 def fail_release(books: Books, event: EvictFailed, now_s: float) -> list[Effect]:
     """A member that was to be released stays; it is asked again after a while."""
     for entity, gang in books.gangs:
-        if gang.asked.pop(event.uid, None) is not None:
-            books.gangs.look_at(entity, now_s + max(ASK_AGAIN_S, event.retry_after_s or 0.0))
+        if event.uid in gang.asked:
+            gang.asked[event.uid] = now_s + ASK_AGAIN_S
+            books.touch(entity)
             break
     return []
 
@@ -147,7 +148,7 @@ def release_torn(books: Books, victims: Iterable[Pod], preemptor: EntityKey, now
         if leaf.group is None or not leaf.group.is_gang or has_started(books, leaf):
             continue
         for member in taken:
-            books.gangs.make(entity).asked[member.pod.metadata.uid] = member.key
+            books.gangs.make(entity).asked[member.pod.metadata.uid] = math.inf
         group = replace(leaf.group, terms=replace(leaf.group.terms, releases_bare_pods=True))
         cause = f"{preemptor.kind} {preemptor.key}, which is more important, takes its room"
         effects += end_gang(books, leaf, group, ending=RELEASE, kind="preemption", cause=cause, now_s=now_s)
@@ -314,11 +315,14 @@ def _tend_readiness(
 def _go_on_ending(
     books: Books, entity: EntityKey, gang: Gang, leaf: Cast, group: Group, now_s: float
 ) -> list[Effect]:
-    """Ask those to leave that have not been asked; when all are gone it is over."""
+    """Ask those to leave that have not been asked, or refused a while ago; when all are gone it is over."""
     left = [member for member in _holding(books, leaf) if not _stays(books, group, member)]
     if left:
-        books.gangs.look_at(entity, None)
-        return _ask(gang, group, left, now_s)
+        effects = _ask(gang, group, left, now_s)
+        staying = [member.pod.metadata.uid for member in left if not member.pod.is_terminating]
+        again_s = min((gang.asked[uid] for uid in staying), default=math.inf)
+        books.gangs.look_at(entity, again_s if again_s < math.inf else None)
+        return effects
     if gang.ending == RELEASE:
         gang.not_before_s = now_s + gang.backoff_s
         books.gangs.look_at(entity, gang.not_before_s)
@@ -334,10 +338,10 @@ def _ask(gang: Gang, group: Group, going: Iterable[Member], now_s: float) -> lis
     new = [
         member
         for member in going
-        if member.pod.metadata.uid not in gang.asked and not member.pod.is_terminating
+        if gang.asked.get(member.pod.metadata.uid, now_s) <= now_s and not member.pod.is_terminating
     ]
     for member in new:
-        gang.asked[member.pod.metadata.uid] = member.key
+        gang.asked[member.pod.metadata.uid] = math.inf
     return _evictions(group, new, gang.cause, now_s)
 
 

@@ -356,6 +356,17 @@ async def test_a_refused_mark_or_deletion_comes_back_to_the_core() -> None:
         assert bench.executor.counts.evict_failures == 1
 
 
+async def test_a_victim_whose_mark_or_deletion_is_given_up_is_left_alone_for_as_long_as_the_server_asks() -> (
+    None
+):
+    for path in (STATUS, POD_PATH):
+        bench = Bench()
+        bench.api.replies[path] = [Unavailable("busy", code=429, retry_after_s=7.0)] * TRIES + [b"{}"]
+        await bench.perform(evict(), evict())
+        assert bench.clock.pauses == [7.0] * TRIES
+        assert [type(event) for event in bench.events] == [EvictFailed, EvictDone]
+
+
 async def test_who_is_released_goes_even_where_the_mark_is_refused() -> None:
     bench = Bench()
     bench.api.replies[STATUS] = [ApiError("may not", code=403)]

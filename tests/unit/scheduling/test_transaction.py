@@ -142,6 +142,27 @@ def test_a_member_that_could_not_be_deleted_is_asked_again() -> None:
     assert world.bound == set()
 
 
+def test_whoever_was_refused_a_deletion_waits_whatever_becomes_of_the_others() -> None:
+    world = half_bound()
+    world.deny_evictions = True
+    world.run(300)
+    world.deny_evictions = False
+    world.forget_effects().delete("g-0").run(2)
+    assert released(world) == []
+    assert released(world.run(4)) == ["g-1"]
+
+
+def test_whoever_leaves_after_a_refusal_is_not_asked_any_more() -> None:
+    world = half_bound()
+    world.deny_evictions = True
+    world.run(300)
+    for name in ("g-0", "g-1"):
+        pod = world.pods[key_of(name)]
+        world.put(replace(pod, metadata=replace(pod.metadata, deletion_timestamp="2026-01-01T01:00:00Z")))
+    world.forget_effects().run(30)
+    assert released(world) == []
+
+
 # ── pods that nobody would make again ────────────────────────────────────────────────────────────
 
 

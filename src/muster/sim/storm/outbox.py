@@ -163,10 +163,8 @@ class Outbox:
             elif 0 < answer.code < 300:
                 self._finish(lane_key, EvictDone(effect.key, effect.uid))
             else:
-                failed = EvictFailed(
-                    effect.key, effect.uid, answer.code, answer.message, answer.retry_after_s
-                )
-                self._finish(lane_key, failed)
+                failed = EvictFailed(effect.key, effect.uid, answer.code, answer.message)
+                self._finish_later(lane_key, failed, answer)
 
         self._send(mark_of(effect), marked, repeat_unanswered=True)
 

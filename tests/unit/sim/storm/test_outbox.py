@@ -4,6 +4,7 @@ import pytest
 from tests.unit.sim.storm.stage import Stage
 
 from muster.api.devices import Allocation
+from muster.api.meta import Condition
 from muster.assembly.leadership import REQUEST_TIMEOUT_S
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import (
@@ -12,6 +13,8 @@ from muster.framework.ports import (
     BindPod,
     DropClaim,
     Event,
+    EvictFailed,
+    EvictPod,
     MakeClaim,
     PrepareDone,
     PrepareFailed,
@@ -33,8 +36,9 @@ class Desk:
         self.told: list[Event] = []
         self.lost = 0
         self.writes_left = writes_max
+        self.line = Line(self.stage.world, self.stage.sky, "muster-a-1")
         self.outbox = Outbox(
-            Line(self.stage.world, self.stage.sky, "muster-a-1"),
+            self.line,
             self.stage.sky,
             tell=self.told.append,
             later=self.stage.post,
@@ -125,6 +129,16 @@ def test_the_server_is_left_alone_for_as_long_as_it_asks() -> None:
     assert desk.stage.counts["binding refused with 429"] == 1
     desk.stage.run(0.5)
     assert desk.stage.counts["binding refused with 429"] == 2
+
+
+def test_a_deletion_that_is_given_up_leaves_the_server_alone_for_as_long_as_it_asks() -> None:
+    desk = Desk(Weather(throttled=1.0))
+    evict = EvictPod(ObjectKey("default", "p"), "u", Condition("DisruptionTarget", "True"))
+    desk.outbox.perform(evict)
+    desk.outbox.perform(evict)
+    desk.stage.run(200.0)
+    assert [type(event) for event in desk.told] == [EvictFailed, EvictFailed]
+    assert desk.line.impatience == []
 
 
 DROP = DropClaim(ObjectKey("default", "p"), ObjectKey("default", "gone"), "u", "uid-c")
