@@ -74,11 +74,47 @@ async def turns(count: int = 20) -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_gang_whose_bindings_are_never_answered_holds_up_nobody(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Whoever has no answer at once is slow; for a test to change."""
     monkeypatch.setattr(module, "SLOW_S", 0.0)
-    monkeypatch.setattr(module, "SLOW_CALLS_MAX", 2)
+    return monkeypatch
+
+
+@pytest.fixture
+async def slow_gang(impatient: pytest.MonkeyPatch) -> Bench:
+    """Three usual places and one for slow gangs, of which g is one: its binding g-0 waits at the gate."""
+    impatient.setattr(module, "SLOW_CALLS_MAX", 1)
+    bench = Bench(calls_max=3)
+    bench.api.gate.clear()
+    bench.executor.perform(bind("g-0", "g"))
+    await turns()
+    return bench
+
+
+async def opened(bench: Bench) -> Bench:
+    """What waits at the gate goes on, and everything has been done."""
+    bench.api.gate.set()
+    await bench.executor._idle.wait()
+    return bench
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_server_that_answers_nobody_is_not_asked_ever_more() -> None:
+    bench = Bench(calls_max=2)
+    bench.api.unanswered = "/binding"
+    for number in range(50):
+        bench.executor.perform(bind(f"g-{number}", f"g{number}"))
+    await turns(200)
+    assert bench.api.in_flight == 2 * LATE_FACTOR_MAX
+    bench.executor.stop()
+    await turns()
+
+
+async def test_a_gang_whose_bindings_are_never_answered_holds_up_nobody(
+    impatient: pytest.MonkeyPatch,
+) -> None:
+    impatient.setattr(module, "SLOW_CALLS_MAX", 2)
     bench = Bench(calls_max=3)
     bench.api.unanswered = "/bad-"
     for number in range(10):
@@ -91,57 +127,24 @@ async def test_a_gang_whose_bindings_are_never_answered_holds_up_nobody(
     await turns()
 
 
-async def test_a_server_that_answers_nobody_is_not_asked_ever_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SLOW_S", 0.0)
-    bench = Bench(calls_max=2)
-    bench.api.unanswered = "/binding"
-    for number in range(50):
-        bench.executor.perform(bind(f"g-{number}", f"g{number}"))
-    await turns(200)
-    assert bench.api.in_flight == 2 * LATE_FACTOR_MAX
-    bench.executor.stop()
-    await turns()
-
-
 async def test_a_slow_gang_is_one_like_others_once_it_is_answered_in_time(
-    monkeypatch: pytest.MonkeyPatch,
+    slow_gang: Bench, impatient: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "SLOW_S", 0.0)
-    monkeypatch.setattr(module, "SLOW_CALLS_MAX", 1)
-    bench = Bench(calls_max=3)
-    bench.api.gate.clear()
-    bench.executor.perform(bind("g-0", "g"))
-    await turns()
-    monkeypatch.setattr(module, "SLOW_S", 60.0)
-    bench.api.gate.set()
-    await bench.executor._idle.wait()
-    await bench.perform(bind("g-1", "g"))
-    bench.api.gate.clear()
+    impatient.setattr(module, "SLOW_S", 60.0)
+    await (await opened(slow_gang)).perform(bind("g-1", "g"))
+    slow_gang.api.gate.clear()
     for number in range(2, 9):
-        bench.executor.perform(bind(f"g-{number}", "g"))
+        slow_gang.executor.perform(bind(f"g-{number}", "g"))
     await turns()
-    assert bench.api.in_flight == 3
-    bench.api.gate.set()
-    await bench.executor._idle.wait()
-    assert len(bench.events) == 9
+    assert slow_gang.api.in_flight == 3
+    assert len((await opened(slow_gang)).events) == 9
 
 
-async def test_who_was_slow_a_moment_ago_has_no_usual_places_from_the_start(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "SLOW_S", 0.0)
-    monkeypatch.setattr(module, "SLOW_CALLS_MAX", 1)
-    bench = Bench(calls_max=3)
-    bench.api.gate.clear()
-    bench.executor.perform(bind("g-0", "g"))
-    await turns()
-    bench.api.gate.set()
-    await bench.executor._idle.wait()
-    bench.api.gate.clear()
+async def test_who_was_slow_a_moment_ago_has_no_usual_places_from_the_start(slow_gang: Bench) -> None:
+    await opened(slow_gang)
+    slow_gang.api.gate.clear()
     for number in range(1, 9):
-        bench.executor.perform(bind(f"g-{number}", "g"))
+        slow_gang.executor.perform(bind(f"g-{number}", "g"))
     await turns()
-    assert bench.api.in_flight == 1
-    bench.api.gate.set()
-    await bench.executor._idle.wait()
-    assert len(bench.events) == 9
+    assert slow_gang.api.in_flight == 1
+    assert len((await opened(slow_gang)).events) == 9
