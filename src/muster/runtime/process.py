@@ -137,34 +137,34 @@ BUDGETS = WatchedKind(
 )
 
 
+_WITHOUT: dict[type[StorageObject | DeviceObject], str] = {
+    VolumeAttachment: "volumes that nodes still have attached after their pods went do not count",
+    DeviceTaintRule: "taints that rules put on devices are not known",
+}
+
+
 def _storage_kind(resource: str, kind: type[StorageObject]) -> WatchedKind[Any]:
     """A kind of volumes, claims, or of what says how volumes come to be."""
     root = "/api/v1" if resource.startswith("persistent") else "/apis/storage.k8s.io/v1"
-    without = "pods whose volumes depend on them wait"
-    if kind is VolumeAttachment:
-        without = "volumes that nodes still have attached after their pods went do not count"
     return WatchedKind(
         resource,
         f"{root}/{resource}",
         kind,
         StorageSeen,
         lambda key, uid: StorageGone(kind, key, uid),
-        without=without,
+        without=_WITHOUT.get(kind, "pods whose volumes depend on them wait"),
     )
 
 
 def _device_kind(resource: str, kind: type[DeviceObject]) -> WatchedKind[Any]:
     """Devices, classes and taints of them, and claims for some."""
-    is_rule = kind is DeviceTaintRule
     return WatchedKind(
         resource,
         f"/apis/resource.k8s.io/v1/{resource}",
         kind,
         DevicesSeen,
         lambda key, uid: DevicesGone(kind, key, uid),
-        without="taints that rules put on devices are not known"
-        if is_rule
-        else "pods that claim devices wait",
+        without=_WITHOUT.get(kind, "pods that claim devices wait"),
     )
 
 

@@ -2,7 +2,8 @@
 
 Plays the part of `runtime/executor.py`: one call in flight per object, answers that may pass are asked for
 again, a binding whose answer got lost is reported as unknown and never repeated blindly.  Nothing leaves a
-process that may not write any more.  Next: `line.py`.
+process that may not write any more.  The places on the wire are not played, nor whom `runtime/patience.py`
+keeps from them: a storm has fewer calls at once than there are places.  Next: `line.py`.
 """
 
 import itertools
