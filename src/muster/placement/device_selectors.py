@@ -19,12 +19,23 @@ from muster.api.versions import Version, VersionError, is_version, parse_version
 from muster.placement.device_strings import TEXT_FUNCTIONS, without_bindings
 
 EXPRESSION_BYTES_MAX = 10 * 1024
-LOOPS_MAX = 2  # macros inside macros; the language has no other way to take long
+LOOPS_MAX = 2  # macros inside macros
+GROWTH_MAX = 10_000  # so many times what it reads may be made by an expression
+_FEW = 64  # a device has no more attributes, and an attribute no more characters
 _MILLI = 1000
 _QUANTITY, _VERSION = "quantity", "version"
 _DOMAIN = re.compile(r"""\[\s*["']([^"']+)["']\s*\]""")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_LOOP = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(")
+_LOOP = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(\s*([A-Za-z_]\w*)?")
+_BIND = re.compile(r"\bcel\s*\.\s*bind\s*\(\s*([A-Za-z_]\w*)?")
+_LITERAL = re.compile(r""""[^"]*"|'[^']*'""")
+# Every way to read one thing of a device by its name; whatever else is done with `device` may read all.
+_NAME = r"""(?:\.\s*[A-Za-z_]\w*\b(?!\s*\()|\[\s*(?:"\w+"|'\w+')\s*\])"""
+_DOMAIN_OF = r"""\bdevice\.(?:attributes|capacity)\s*\[\s*(?:"[^"]+"|'[^']+')\s*\]"""
+_BY_NAME = re.compile(
+    rf"""{_DOMAIN_OF}\s*{_NAME}|(?:^|[(&|,?:])\s*(?:"\w+"|'\w+')\s+in\s+{_DOMAIN_OF}(?!\s*[.\[])"""
+    r"|\bdevice\.(?:driver|allowMultipleAllocations)\b"
+)
 
 
 class SelectorError(ValueError):
@@ -44,12 +55,18 @@ class Selector:
             raise SelectorError(f"CEL expression is longer than {EXPRESSION_BYTES_MAX} bytes")
         if len(_LOOP.findall(expression)) > LOOPS_MAX:
             raise SelectorError(f"CEL expression has more than {LOOPS_MAX} macros, which could take too long")
+        if _growth(expression) > GROWTH_MAX:
+            raise SelectorError(
+                f"CEL expression could make more than {GROWTH_MAX} times what it reads:"
+                " use what cel.bind and macros name less often, and shorter lists"
+            )
         try:
             self._program = cel.compile(without_bindings(expression))
         except ValueError as error:
             raise SelectorError(f"CEL compile error: {_first_line(error)}") from error
         self._words = frozenset(_WORD.findall(expression))
         self._domains = frozenset(_DOMAIN.findall(expression))
+        self._reads_all = "device" in _WORD.findall(_BY_NAME.sub(" ", expression))
         self._known: dict[object, Any] = {}
 
     def meets(self, driver: str, device: Device) -> bool:
@@ -73,7 +90,8 @@ class Selector:
 
     def _answer(self, driver: str, device: Device) -> Any:
         facts = _facts_of(driver, device)
-        key = (driver, *(item for item in facts if item[1] in self._words or item[0] == "many"))
+        read = (item for item in facts if self._reads_all or item[1] in self._words or item[0] == "many")
+        key = (driver, *read)
         if key not in self._known:
             self._known[key] = self._evaluate(driver, device)
         answer = self._known[key]
@@ -115,6 +133,18 @@ def find_attribute(driver: str, device: Device, name: str) -> DeviceAttribute | 
         return attributes[name]
     domain, _, short = name.rpartition("/")
     return attributes.get(short) if domain == driver else None
+
+
+def _growth(expression: str) -> int:
+    """How many times what it reads an expression can make at most: by loops, and by naming results again."""
+    words = _WORD.findall(expression)
+    longest = max(map(len, _LITERAL.findall(expression)), default=0) if "split" in words else 0
+    elements = max(_FEW, expression.count(",") + 1, longest)
+    growth = 1
+    for names, least in ((_LOOP.findall(expression), elements), (_BIND.findall(expression), 1)):
+        for name in names:
+            growth *= max(least, words.count(name) - 1)
+    return growth
 
 
 def _facts_of(driver: str, device: Device) -> tuple[tuple[str, str, object], ...]:

@@ -18,6 +18,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+TEXT_MAX = 10 * 1024  # characters of what is made out of others
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -89,6 +90,8 @@ def _upper(text: str) -> str:
 
 
 def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
+    times = text.count(old) if limit < 0 else min(limit, text.count(old))
+    _check_length(len(text) + times * (len(new) - len(old)))
     return text.replace(old, new, limit)
 
 
@@ -111,11 +114,17 @@ def _substring(text: str, start: int, end: int | None = None) -> str:
 
 
 def _join(texts: Sequence[str], separator: str = "") -> str:
+    _check_length(sum(map(len, texts)) + len(separator) * (len(texts) - 1))
     return separator.join(texts)
 
 
 def _trim(text: str) -> str:
     return text.strip()
+
+
+def _check_length(length: int) -> None:
+    if length > TEXT_MAX:
+        raise ValueError(f"the text would be longer than {TEXT_MAX} characters")
 
 
 def _check_index(index: int, length: int) -> None:

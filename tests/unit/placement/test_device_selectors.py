@@ -23,6 +23,9 @@ GPU = Device(
 )
 OURS = f'device.attributes["{DRIVER}"]'
 ROOM = f'device.capacity["{DRIVER}"].memory'
+DOUBLED = '"aa"'
+for _depth in range(14):
+    DOUBLED = f"cel.bind(x{_depth}, {DOUBLED}, x{_depth} + x{_depth})"
 
 
 @pytest.mark.parametrize(
@@ -74,6 +77,8 @@ def test_what_fails_on_a_device_says_so(expression: str, text: str) -> None:
         ("1 +", "CEL compile error: "),
         ("true || " * 2000 + "true", "longer than 10240 bytes"),
         ("[1].all(a, [1].all(b, [1].all(c, true)))", "more than 2 macros"),
+        (DOUBLED, "more than 10000 times what it reads"),
+        (f"[{'1,' * 200}1].all(a, [1].all(b, a == b))", "more than 10000 times what it reads"),
     ],
 )
 def test_what_cannot_be_read_or_could_take_long_is_refused(expression: str, text: str) -> None:
@@ -105,6 +110,23 @@ def test_devices_that_differ_in_what_is_not_read_are_answered_once() -> None:
     assert all(selector.meets(DRIVER, make_device(f"g{i}", model="h100", index=i)) for i in range(5))
     assert len(selector._known) == 1
     assert not selector.meets(DRIVER, make_device("g9", model="a100", index=0))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        f'{OURS}.exists(name, name.startsWith("nv"))',
+        f"size({OURS}) > 1",
+        f'("nv" + "link") in {OURS}',
+        f'"nv" + "link" in {OURS}',
+        f'cel.bind(every, {OURS}, ("nv" + "link") in every)',
+        "has(device.attributes) && device.attributes.exists(domain, size(device.attributes[domain]) > 1)",
+    ],
+)
+def test_an_expression_that_goes_through_all_attributes_is_answered_for_each_device(expression: str) -> None:
+    selector = Selector(expression)
+    assert selector.meets(DRIVER, make_device("a", model="h100", nvlink=2))
+    assert not selector.meets(DRIVER, make_device("b", model="h100"))
 
 
 def test_an_attribute_of_the_driver_s_own_may_lack_its_domain() -> None:

@@ -44,6 +44,8 @@ def test_texts_are_read_as_kubernetes_reads_them(expression: str) -> None:
         ('"abc".substring(4) == ""', "index out of range: 4"),
         ('"abc".charAt(-1) == ""', "index out of range: -1"),
         ("cel.bind(a, 1, a.b == 2", "CEL compile error"),
+        ('"a"' + '.replace("", "aaaa")' * 9 + ' == ""', "longer than 10240 characters"),
+        (f'"{"a" * 200}".split("").join("{"b" * 100}") == ""', "longer than 10240 characters"),
     ],
 )
 def test_what_cannot_be_says_so(expression: str, text: str) -> None:
