@@ -12,10 +12,12 @@ from muster.cluster.devices import ClaimKey
 from muster.placement.device_allocation import FIT, TAINTED, Given, requests_of, tolerates
 from muster.placement.device_capacity import consumption
 from muster.placement.device_ledger import Ledger
+from muster.placement.device_likeness import attribute_value
 from muster.placement.device_offers import DeviceOffers
 
 _TOGETHER = "there are devices for each request, not for all of them together"
 _UNDER_CONSTRAINTS = "there are devices for each request, but not together within its constraints"
+_NO_ATTRIBUTE = "names an attribute that no device there has"
 
 
 def find_lack(claims: Sequence[ClaimKey], row: int, offers: DeviceOffers, given: Iterable[Given]) -> str:
@@ -36,7 +38,8 @@ def find_lack(claims: Sequence[ClaimKey], row: int, offers: DeviceOffers, given:
                 return f"{unwhole}{_called(key, offers)}: request {name} {lacks[0]}"
     constrained = next((key for key in claims if offers.claim_of(key).spec.devices.constraints), None)
     if constrained is not None:
-        return f"{unwhole}{_called(constrained, offers)}: {_UNDER_CONSTRAINTS}"
+        lack = _lack_under_constraints(offers.claim_of(constrained), offers.on(row))
+        return f"{unwhole}{_called(constrained, offers)}: {lack}"
     return f"{unwhole}{_called(claims[0], offers)}: {_TOGETHER}"
 
 
@@ -68,6 +71,19 @@ def _lack(request: DeviceRequest, reached: Sequence[Offer], offers: DeviceOffers
     would = f"of {len(reached)} devices there {len(fitting)} would do"
     have = f"{would}, {len(free)} free" if fitting else would
     return f"{asks}: {have}{_but_for_taints(request, tainted)}"
+
+
+def _lack_under_constraints(claim: ResourceClaim, reached: Sequence[Offer]) -> str:
+    """The constraint that no device can meet, or all of them."""
+    said: list[str] = []
+    for constraint in claim.spec.devices.constraints or ():
+        kind = "matchAttribute" if constraint.match_attribute else "distinctAttribute"
+        name = constraint.match_attribute or constraint.distinct_attribute or ""
+        asked = [request for _, request in requests_of(claim)]
+        if all(attribute_value(offer, name, each) is None for offer in reached for each in asked):
+            return f"{kind} {name} {_NO_ATTRIBUTE}"
+        said.append(f"{kind} {name}")
+    return f"{_UNDER_CONSTRAINTS} ({', '.join(said)})"
 
 
 def _is_free(request: DeviceRequest, offer: Offer, ledger: Ledger) -> bool:

@@ -22,7 +22,7 @@ from muster.framework.points import NodeReason, NodeVerdict
 from muster.framework.ports import Prepare, PromiseVolume, SelectNode
 from muster.framework.status import Status
 from muster.placement.volume_matching import EMPTY, Matching, leave, place
-from muster.placement.volume_offers import VolumeNeeds, VolumeOffers, find_needs, is_in_zone
+from muster.placement.volume_offers import VolumeNeeds, VolumeOffers, allows, find_needs, is_in_zone
 
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
 NOT_REACHED = "node(s) didn't match PersistentVolume's node affinity"
@@ -88,12 +88,16 @@ class VolumeBinding:
         if needs.refusal:
             return needs.cure
         claims = [*needs.open_claims, *(key for key, _ in claims_of(pod))]
+        if text == NO_VOLUME:
+            found = _matching_of(snapshot)
+            alone = [claim for claim in needs.open_claims if place(found, claim, row, offers) is None]
+            claims = alone or claims
         if text == NO_SPACE:
             claims = [claim for claim in needs.open_claims if offers.is_full(claim)[row]] or claims
         first = claims[0]
         claim = volumes.claims.get(first)
         class_name = claim.class_name if claim is not None else ""
-        return f"claim {'/'.join(first)}: {_lack(text, class_name, snapshot)}"
+        return f"claim {'/'.join(first)}: {_lack(text, class_name, snapshot, row)}"
 
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:
         """Whoever takes a volume may have taken it from anybody."""
@@ -209,13 +213,17 @@ def _reasons(*told: tuple[Bool, str]) -> tuple[NodeReason, ...]:
     return tuple(NodeReason(mask, text, resolvable=False) for mask, text in told if mask.any())
 
 
-def _lack(text: str, class_name: str, snapshot: Snapshot) -> str:
+def _lack(text: str, class_name: str, snapshot: Snapshot, row: int) -> str:
     """What a claim of this class lacks on a node that says `text`."""
-    chosen = snapshot.volumes.classes.get(class_name)
+    chosen, node = snapshot.volumes.classes.get(class_name), snapshot.nodes[row]
     if text == NO_SPACE and chosen is not None:
         return f"{chosen.provisioner} has no room left there for one of class {class_name}"
     if chosen is not None and not chosen.can_provision:
         return f"no volume of class {class_name} is free there, and nobody makes any"
+    if chosen is not None and node is not None and not allows(chosen, node):
+        return (
+            f"no volume of class {class_name} is free there, and allowedTopologies of the class leave it out"
+        )
     return f"no volume of class {class_name} is free or can be made for it there"
 
 

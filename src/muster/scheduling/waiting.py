@@ -172,7 +172,8 @@ def _say_on_unready(books: Books, entity: EntityKey, now_s: float) -> list[Effec
 
 def _say_on_members(books: Books, entity: EntityKey, cast: Cast, wait: Wait, now_s: float) -> list[Effect]:
     """Tell up to ten members; those with scheduling gates have been told by the API server."""
-    who = "" if wait.reason == GROUP_MISSING or cast.group is None else f"{title_of(entity)} "
+    joint = " " if wait.message.startswith("waits ") else ": "
+    who = "" if wait.reason == GROUP_MISSING or cast.group is None else title_of(entity) + joint
     text = who + wait.message
     effects: list[Effect] = []
     told = 0

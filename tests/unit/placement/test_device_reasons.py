@@ -70,7 +70,10 @@ def test_alternatives_lack_only_when_all_of_them_do() -> None:
 def test_constraints_are_blamed_where_no_request_is_short() -> None:
     claim = make_claim("c", make_request("r", 2), match="gpu.example.com/pair")
     text = find_lack([C], 0, offers_with(make_class(), GPUS, claim), ())
-    assert text.endswith("but not together within its constraints")
+    assert text.endswith("but not together within its constraints (matchAttribute gpu.example.com/pair)")
+    alien = make_claim("c", make_request("r", 2), match="gpu.example.com/numa")
+    text = find_lack([C], 0, offers_with(make_class(), GPUS, alien), ())
+    assert text.endswith(": matchAttribute gpu.example.com/numa names an attribute that no device there has")
     both = make_claim("c", make_request("r", 1), make_request("s", 2))
     assert find_lack([C], 0, offers_with(make_class(), GPUS, both), ()).endswith(
         "not for all of them together"

@@ -5,7 +5,14 @@ from msgspec.structs import replace
 from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
 
 from muster.api.meta import ObjectMeta
-from muster.api.storage import ClaimStatus, CSIDriver, CSIDriverSpec, StorageObject
+from muster.api.storage import (
+    ClaimStatus,
+    CSIDriver,
+    CSIDriverSpec,
+    StorageObject,
+    TopologyExpression,
+    TopologyTerm,
+)
 from muster.cluster.snapshot import Snapshot
 from muster.cluster.volumes import Choice
 from muster.framework.events import Change, ClusterEvent, Hint, Rejected
@@ -173,6 +180,16 @@ def test_a_class_of_which_nobody_makes_volumes_is_named() -> None:
     snapshot = cluster_with(make_class(), make_claim("c")).snapshot()
     told = VolumeBinding().example(make_pod(volumes=mounts("c")), snapshot, 0, NO_VOLUME)
     assert told == "claim default/c: no volume of class wait is free there, and nobody makes any"
+
+
+def test_of_several_claims_the_one_without_a_volume_is_named_and_where_its_class_has_none() -> None:
+    term = TopologyTerm([TopologyExpression("zone", ["mars"])])
+    far = make_class("far", provisioner="a/b", allowed_topologies=[term])
+    claims = (make_claim("c"), make_claim("d", storage_class_name="far"))
+    snapshot = cluster_with(make_class(provisioner="a/b"), far, *claims).snapshot()
+    told = VolumeBinding().example(make_pod(volumes=mounts("c", "d")), snapshot, 0, NO_VOLUME)
+    lack = "no volume of class far is free there, and allowedTopologies of the class leave it out"
+    assert told == f"claim default/d: {lack}"
 
 
 def test_a_member_whose_choice_was_taken_back_will_never_be_ready_there() -> None:

@@ -349,6 +349,9 @@ def test_a_gang_that_waits_for_a_claim_for_devices_holds_up_nobody() -> None:
     waiting = world.condition("g", WAITING)
     assert waiting is not None
     assert 'resourceclaim "k", which does not exist' in (waiting.message or "")
+    member = world.pod_condition("g-0")
+    assert member is not None
+    assert (member.message or "").startswith('pod group default/g: pod g-0 waits for resourceclaim "k"')
     world.group("h", 2).members("h", 0, 1).run()
     assert world.bound == {"h-0", "h-1"}
 

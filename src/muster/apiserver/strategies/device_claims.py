@@ -84,10 +84,7 @@ class ResourceClaimStrategy(BaseStrategy):
 
     def validate_object(self, obj: Object, cluster: Cluster) -> list[Cause]:
         devices = mapping(mapping(obj, "spec"), "devices")
-        namespace = cluster.get("namespaces", "", text(obj["metadata"], "namespace")) or {}
-        found: list[Cause] = []
-        if mapping(namespace.get("metadata") or {}, "labels").get(ADMIN_LABEL) != "true":
-            found = refuse_admins("spec.devices", devices)
+        found = refuse_admins(obj, devices, cluster)
         return declared_last(found + validate_devices("spec.devices", devices))
 
     def validate_change(self, obj: Object, old: Object, cluster: Cluster) -> list[Cause]:
@@ -145,8 +142,10 @@ class ResourceClaimTemplateStrategy(BaseStrategy):
 
     def validate_object(self, obj: Object, cluster: Cluster) -> list[Cause]:
         spec = mapping(obj, "spec")
-        found = validate_labels("spec.metadata.labels", mapping(mapping(spec, "metadata"), "labels"))
-        found += validate_devices("spec.spec.devices", mapping(mapping(spec, "spec"), "devices"))
+        devices = mapping(mapping(spec, "spec"), "devices")
+        found = refuse_admins(obj, devices, cluster)
+        found += validate_labels("spec.metadata.labels", mapping(mapping(spec, "metadata"), "labels"))
+        found += validate_devices("spec.spec.devices", devices)
         return declared_last(found)
 
     def validate_change(self, obj: Object, old: Object, cluster: Cluster) -> list[Cause]:
@@ -180,10 +179,13 @@ def default_requests(devices: Object, gates: frozenset[str]) -> None:
                 asked["count"] = 1
 
 
-def refuse_admins(path: str, devices: Object) -> list[Cause]:
-    """Admin access is for namespaces that have the label."""
+def refuse_admins(obj: Object, devices: Object, cluster: Cluster) -> list[Cause]:
+    """Admin access is for namespaces that have the label; of a template the path is that of its claims."""
+    namespace = cluster.get("namespaces", "", text(obj["metadata"], "namespace")) or {}
+    if mapping(namespace.get("metadata") or {}, "labels").get(ADMIN_LABEL) == "true":
+        return []
     return [
-        forbidden(f"{path}.requests[{index}].adminAccess", _ADMIN)
+        forbidden(f"spec.devices.requests[{index}].adminAccess", _ADMIN)
         for index, request in enumerate(items(devices, "requests"))
         if mapping(request, "exactly").get("adminAccess")
     ]

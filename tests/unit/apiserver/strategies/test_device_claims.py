@@ -98,12 +98,13 @@ def test_admin_access_is_for_namespaces_that_allow_it() -> None:
     asked = {"deviceClassName": "gpu", "adminAccess": True}
     spec = {"devices": {"requests": [{"name": "r", "exactly": asked}]}}
     server = FullServer()
-    assert server.create_faults(CLAIMS, spec=spec)[0].startswith(
-        "spec.devices.requests[0].adminAccess: Forbidden: admin access to devices requires"
-    )
+    refusal = "spec.devices.requests[0].adminAccess: Forbidden: admin access to devices requires"
+    assert server.create_faults(CLAIMS, spec=spec)[0].startswith(refusal)
+    assert server.create_faults(TEMPLATES, spec={"spec": spec})[0].startswith(refusal)
     labels = {"labels": {"resource.kubernetes.io/admin-access": "true"}}
     server.change("/api/v1/namespaces", "default", metadata=labels)
     server.create(CLAIMS, "c", spec=spec)
+    server.create(TEMPLATES, "t", spec={"spec": spec})
 
 
 def test_an_extended_resource_of_a_class_has_a_domain() -> None:
