@@ -9,7 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from muster.api.devices import ALL, DeviceRequest, ResourceClaim, ResourceSlice
 from muster.cluster.device_pools import Offer
 from muster.cluster.devices import ClaimKey
-from muster.placement.device_allocation import FIT, TAINTED, Given, requests_of, tolerates
+from muster.placement.device_allocation import (
+    DEVICES_PER_CLAIM_MAX,
+    FIT,
+    TAINTED,
+    Given,
+    requests_of,
+    tolerates,
+)
 from muster.placement.device_capacity import consumption
 from muster.placement.device_ledger import Ledger
 from muster.placement.device_likeness import attribute_value
@@ -36,6 +43,10 @@ def find_lack(claims: Sequence[ClaimKey], row: int, offers: DeviceOffers, given:
             lacks = [_lack(request, offers.on(row), offers, ledger) for request in alternatives]
             if all(lacks):
                 return f"{unwhole}{_called(key, offers)}: request {name} {lacks[0]}"
+        wanted = sum(_least(alternatives, offers.on(row), offers) for _, alternatives in _alternatives(claim))
+        if wanted > DEVICES_PER_CLAIM_MAX:
+            too_many = f"asks for {wanted} devices there, and a claim takes {DEVICES_PER_CLAIM_MAX} at most"
+            return f"{unwhole}{_called(key, offers)}: {too_many}: share them out among several claims"
     constrained = next((key for key in claims if offers.claim_of(key).spec.devices.constraints), None)
     if constrained is not None:
         lack = _lack_under_constraints(offers.claim_of(constrained), offers.on(row))
@@ -66,11 +77,24 @@ def _lack(request: DeviceRequest, reached: Sequence[Offer], offers: DeviceOffers
     if len(free) >= wanted and not (is_for_all and tainted):
         return ""
     asks = f"asks for {'all' if is_for_all else wanted} of class {request.device_class_name}"
+    amounts = request.capacity.requests if request.capacity is not None else None
+    if amounts:
+        asks += f" with {', '.join(f'{name} {amount}' for name, amount in sorted(amounts.items()))}"
     if not reached:
         return f"{asks}: no devices are published there"
     would = f"of {len(reached)} devices there {len(fitting)} would do"
     have = f"{would}, {len(free)} free" if fitting else would
     return f"{asks}: {have}{_but_for_taints(request, tainted)}"
+
+
+def _least(alternatives: Sequence[DeviceRequest], reached: Sequence[Offer], offers: DeviceOffers) -> int:
+    """How many devices a request takes at least."""
+    return min(
+        sum(offers.eligible(request, offer) == FIT for offer in reached)
+        if request.allocation_mode == ALL
+        else request.count
+        for request in alternatives
+    )
 
 
 def _lack_under_constraints(claim: ResourceClaim, reached: Sequence[Offer]) -> str:

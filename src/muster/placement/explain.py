@@ -240,7 +240,11 @@ def _asks_text(members: Sequence[tuple[Pod, int, Bool]], short: Sequence[str], n
         return _times(needed, members[0][0], short)
     total = sum(count for _, count, _ in members)
     many = f"{needed} members" if needed == total else f"{needed} of {total} members"
-    shapes = [_times(count, pod, ()) for pod, count, _ in members]
+    alike: dict[tuple[tuple[str, int], ...], tuple[int, Pod]] = {}  # claims may be all that tells them apart
+    for pod, count, _ in members:
+        asked = tuple(sorted(pod_requests(pod).items()))
+        alike[asked] = (alike.get(asked, (0, pod))[0] + count, pod)
+    shapes = [_times(count, pod, ()) for count, pod in alike.values()]
     return f"{many} ({_names(shapes)})" if shapes else many
 
 

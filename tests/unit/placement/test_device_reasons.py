@@ -15,7 +15,7 @@ from tests.unit.cluster.device_objects import (
 )
 from tests.unit.placement.test_device_offers import C, D, offers_with
 
-from muster.api.devices import ALL, DeviceObject, Request
+from muster.api.devices import ALL, CapacityRequirements, DeviceObject, Request
 from muster.placement.device_allocation import Given
 from muster.placement.device_reasons import find_lack
 
@@ -36,6 +36,11 @@ TAINT = make_taint_rule("r", {"device": "b"})
             {"allocation_mode": ALL}, [TAINT], "asks for all of class gpu: of 2 devices there 1 would"
         ),
         pytest.param({"allocation_mode": ALL}, [FOREIGN], "2 would do, 1 free"),
+        pytest.param(
+            {"capacity": CapacityRequirements({"memory": "99Gi"})},
+            [],
+            "asks for 1 of class gpu with memory 99Gi: of 2 devices there 0 would do",
+        ),
     ],
 )
 def test_a_request_that_is_short_is_counted(
@@ -65,6 +70,17 @@ def test_alternatives_lack_only_when_all_of_them_do() -> None:
     ]
     claim = make_claim("c", Request("r", first_available=alternatives), make_request("s", 5))
     assert "request s asks for 5" in find_lack([C], 0, offers_with(make_class(), GPUS, claim), ())
+
+
+@pytest.mark.parametrize("wanted", [{"count": 33}, {"allocation_mode": ALL}])
+def test_more_devices_than_a_claim_takes_are_told_with_the_cure(wanted: dict[str, Any]) -> None:
+    many = make_slice("n1", *(make_device(f"d{index}") for index in range(33)))
+    claim = make_claim("c", make_request("r", **wanted))
+    text = find_lack([C], 0, offers_with(make_class(), many, claim), ())
+    assert text == (
+        "claim default/c: asks for 33 devices there, and a claim takes 32 at most: "
+        "share them out among several claims"
+    )
 
 
 def test_constraints_are_blamed_where_no_request_is_short() -> None:

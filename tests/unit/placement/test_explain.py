@@ -152,6 +152,12 @@ def test_a_shape_that_asks_for_nothing_else_asks_for_pod_slots() -> None:
     )
 
 
+def test_members_that_only_their_claims_tell_apart_are_counted_together() -> None:
+    assert sentence(make_cluster().node(pods=9, cpu=2), (1, {"cpu": 1}), (2, {"cpu": 1})) == (
+        "needs 3 members (3 × 1 cpu), room for 2; would fit with 1 more node like n1"
+    )
+
+
 def test_several_shortages_are_told_with_their_resource() -> None:
     assert sentence(make_cluster().node(cpu=2, gpu=1), (3, {"cpu": 1, "gpu": 1})) == (
         "needs 3 × 1 cpu + 1 nvidia.com/gpu, 2 cpu free, 1 nvidia.com/gpu free, room for 1; "
