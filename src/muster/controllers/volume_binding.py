@@ -107,7 +107,9 @@ def _volume_for(claim: Object, view: View) -> Object | None:
     named = spec_of(claim).get("volumeName")
     if named:
         volume = view.get(VOLUMES, "", str(named))
-        return volume if volume is not None and (is_free(volume) or is_for(volume, claim)) else None
+        asked = {**claim, "spec": {**spec_of(claim), "selector": None}}  # named: its labels do not matter
+        serves = volume is not None and is_free(volume) and can_serve(volume, asked)
+        return volume if volume is not None and (serves or is_for(volume, claim)) else None
     volumes = list(view.list(VOLUMES))
     promised = [volume for volume in volumes if is_for(volume, claim) and not is_deleting(volume)]
     if promised:

@@ -55,7 +55,7 @@ def find_needs(pod: Pod, volumes: Volumes) -> VolumeNeeds:
     names: list[str] = []
     made_on: list[str] = []
     still_open: list[ClaimKey] = []
-    immediate: list[str] = []
+    immediate: dict[str, PersistentVolumeClaim] = {}
     unfinished = False
     for key, is_ephemeral in claims_of(pod):
         claim = volumes.claims.get(key)
@@ -65,7 +65,7 @@ def find_needs(pod: Pod, volumes: Volumes) -> VolumeNeeds:
         unfinished |= not claim.is_bound
         name = volumes.volume_of(claim) or volumes.kept_for.get(key, "")
         if claim.spec.volume_name and not claim.is_bound and key not in volumes.choices:
-            immediate.append(key[1])
+            immediate[key[1]] = claim
         elif name:
             names.append(name)
         elif key in volumes.choices:
@@ -74,11 +74,10 @@ def find_needs(pod: Pod, volumes: Volumes) -> VolumeNeeds:
             if key not in still_open:
                 still_open.append(key)
         else:
-            immediate.append(key[1])
+            immediate[key[1]] = claim
     if immediate:
-        text = "pod has unbound immediate PersistentVolumeClaims"
-        cure = "their volumes come before any pod does: the events of the claims say why not yet"
-        return VolumeNeeds(f"{text}: {', '.join(sorted(immediate))}", cure=cure)
+        text = f"pod has unbound immediate PersistentVolumeClaims: {', '.join(sorted(immediate))}"
+        return VolumeNeeds(text, cure=_why_unbound(immediate[min(immediate)], volumes))
     return VolumeNeeds("", tuple(names), tuple(made_on), tuple(still_open), unfinished)
 
 
@@ -109,6 +108,27 @@ def _refusal_of(
         unknown = f'storageclass.storage.k8s.io "{claim.class_name}" not found, asked for by claim "{key[1]}"'
         return unknown, "create the class, or claim a volume of another"
     return "", ""
+
+
+def _why_unbound(claim: PersistentVolumeClaim, volumes: Volumes) -> str:
+    """What helps a claim whose volume should have come before any pod: all that can be seen from here."""
+    called, name, class_name = f"claim {claim.metadata.name}", claim.spec.volume_name, claim.class_name
+    volume, chosen = volumes.volumes.get(name), volumes.classes.get(class_name)
+    if name and volume is None:
+        return f"{called} names volume {name}, which does not exist: create it, or make the claim anew"
+    if volume is not None and (owner := volume.spec.claim_ref) is not None:
+        if (owner.namespace, owner.name) != (claim.metadata.namespace, claim.metadata.name):
+            other = f"{owner.namespace}/{owner.name}"
+            return f"{called} names volume {name}, which is for claim {other}: make it anew"
+    elif volume is not None and not suits(volume, claim):
+        return f"{called} names volume {name}, which is not of its class, mode, access and size: make it anew"
+    if not name and not class_name:
+        return (
+            f"{called} has no class: create a volume without one that suits it, or make it anew with a class"
+        )
+    if not name and chosen is not None and not chosen.can_provision:
+        return f"nobody makes volumes of class {class_name}: create one that suits {called}"
+    return "their volumes come before any pod does: the events of the claims say why not yet"
 
 
 def _waits(claim: PersistentVolumeClaim, volumes: Volumes) -> bool:

@@ -53,6 +53,16 @@ def test_a_volume_promised_by_name_is_bound_whatever_the_class(cluster: SmallClu
     assert phase_of(cluster.get(VOLUME_CLAIMS, "c")) == "Bound"
 
 
+def test_a_volume_that_a_claim_names_is_not_bound_if_it_is_too_small(cluster: SmallCluster) -> None:
+    add_volume(cluster, "small", "1Mi")
+    add_claim(cluster, "c", volumeName="small")
+    assert phase_of(cluster.get(VOLUME_CLAIMS, "c")) == "Pending"
+    assert phase_of(cluster.get(VOLUMES, "small", namespace="")) == "Available"
+    add_volume(cluster, "right")
+    add_claim(cluster, "d", volumeName="right", selector={"matchLabels": {"a": "b"}})
+    assert phase_of(cluster.get(VOLUME_CLAIMS, "d")) == "Bound"
+
+
 def test_the_provisioner_is_asked_once_a_node_was_chosen(cluster: SmallCluster) -> None:
     add_class(cluster, volumeBindingMode="WaitForFirstConsumer", provisioner="a/b")
     add_claim(cluster, "c")

@@ -67,6 +67,33 @@ def test_a_claim_that_leads_nowhere_is_named(objects: list[StorageObject], refus
     assert find_needs(make_pod(volumes=mounts("c")), volumes_with(*objects)).refusal == refusal
 
 
+@pytest.mark.parametrize(
+    ("claim", "cure"),
+    [
+        ({"volume_name": "none"}, "claim c names volume none, which does not exist: create it, or make"),
+        ({"volume_name": "other"}, "claim c names volume other, which is for claim default/x: make it anew"),
+        ({"volume_name": "small"}, "claim c names volume small, which is not of its class, mode, access and"),
+        ({"storage_class_name": ""}, "claim c has no class: create a volume without one that suits it, or"),
+        ({"storage_class_name": "static"}, "nobody makes volumes of class static: create one that suits"),
+        ({"storage_class_name": "made"}, "their volumes come before any pod does: the events of the claims"),
+    ],
+)
+def test_why_a_volume_did_not_come_before_its_pod_is_said_with_the_cure(
+    claim: dict[str, Any], cure: str
+) -> None:
+    volumes = volumes_with(
+        make_class("wait", waits=False, provisioner="a/b"),
+        make_class("static", waits=False),
+        make_class("made", waits=False, provisioner="a/b"),
+        make_volume("other", claim="x"),
+        make_volume("small", size="1Mi"),
+        make_claim("c", **claim),
+    )
+    needs = find_needs(make_pod(volumes=mounts("c")), volumes)
+    assert needs.refusal == "pod has unbound immediate PersistentVolumeClaims: c"
+    assert needs.cure.startswith(cure)
+
+
 def test_needs_tell_bound_chosen_and_open_claims_apart() -> None:
     book = VolumeBook()
     objects = (make_class(), make_claim("bound", volume="v"), make_claim("made"), make_claim("c"))
