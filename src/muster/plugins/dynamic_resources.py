@@ -46,6 +46,7 @@ from muster.placement.extended_needs import (
 
 CANNOT = "cannot allocate all claims"
 NOT_THERE = "node(s) do not reach the devices of the pod's claims"
+_APART = "no free devices are reached from both"
 GAVE_UP = "node(s) on which the search for devices was given up"
 
 
@@ -102,7 +103,13 @@ class DynamicResources:
             return needs.cure
         offers, missing = offers_of(snapshot), missing_on(pod, snapshot, row)
         claims = (*needs.open_claims, *claims_for(pod, missing, snapshot, offers, is_placed=False))
-        given = [each for found in _trial_of(snapshot).given.values() for each in found]
+        trial = _trial_of(snapshot)
+        for key in needs.open_claims:
+            away = [home for home in trial.homes.get(key, ()) if home != row]
+            if away and _met(NOTHING, (key,), row, offers) is not None:
+                other = snapshot.node_names[away[0]]
+                return f"claim {'/'.join(key)} is shared with a member on {other}: {_APART}"
+        given = [each for found in trial.given.values() for each in found]
         return find_lack(claims, row, offers, given)
 
     def rows_changed(self, placed: Pod, row: int, pod: Pod, snapshot: Snapshot) -> Int32 | None:

@@ -27,6 +27,10 @@ from muster.placement.volume_offers import VolumeNeeds, VolumeOffers, allows, fi
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
 NOT_REACHED = "node(s) didn't match PersistentVolume's node affinity"
 NOT_IN_ZONE = "node(s) had no available volume zone"
+_SHARED = (
+    "is shared with a member on {}, and nobody knows beforehand whether a volume made for it is reached from"
+    " both: a class with volumeBindingMode Immediate makes it before"
+)
 NO_SPACE = "node(s) did not have enough free storage"
 
 
@@ -92,6 +96,10 @@ class VolumeBinding:
             found = _matching_of(snapshot)
             alone = [claim for claim in needs.open_claims if place(found, claim, row, offers) is None]
             claims = alone or claims
+            away = [home for home in found.rows_of.get(claims[0], ()) if home != row]
+            chosen = volumes.classes.get(volumes.claims[claims[0]].class_name) if away else None
+            if chosen is not None and chosen.can_provision:
+                return f"claim {'/'.join(claims[0])} {_SHARED.format(snapshot.node_names[away[0]])}"
         if text == NO_SPACE:
             claims = [claim for claim in needs.open_claims if offers.is_full(claim)[row]] or claims
         first = claims[0]

@@ -77,6 +77,14 @@ def test_members_on_one_node_share_its_devices_between_them() -> None:
     assert feasible(fork, pod_with("e", name="s")) == [False, True, False]
 
 
+def test_a_node_too_far_from_where_a_claim_is_shared_is_told_so() -> None:
+    fork = cluster_with(make_claim("c")).snapshot().fork()
+    fork.place(pod_with("c", name="first"), 0)
+    assert feasible(fork, pod_with("c")) == [True, False, False]
+    told = DynamicResources().example(pod_with("c"), fork, 1, CANNOT)
+    assert told == "claim default/c is shared with a member on n1: no free devices are reached from both"
+
+
 def test_like_rows_with_a_member_each_are_searched_once() -> None:
     cluster = make_cluster().nodes(9)
     nodes = [make_slice(f"n{index + 1}", make_device("a"), make_device("b")) for index in range(9)]
