@@ -3,9 +3,11 @@
 A StorageClass with `provisioner: muster.dev/simulated` may say in its parameters:
 `delaySeconds` (how long a volume takes, default 1), `failures` (how many tries of each claim fail first,
 default 0), `topologyKey` (the node label that a volume can be reached within, default the host name; "" for
-everywhere).  A try that fails gives the choice of the node back, as real provisioners do when they are full.
+everywhere).  A try that fails gives the choice of the node back, as real provisioners do when they are full;
+parameters that cannot be read fail every try, with what is wrong in the event.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -25,6 +27,8 @@ from muster.controllers.volume_readings import (
 SIMULATED = "muster.dev/simulated"
 _HOST = "kubernetes.io/hostname"
 _DELAY_S = 1.0
+_OF_EVERY_DRIVER = "csi.storage.k8s.io/"  # such parameters are not a provisioner's own
+_MADE_TO_FAIL = "the class asks for failing tries"
 
 
 class SimulatedProvisioner(Reconciler):
@@ -58,7 +62,11 @@ class SimulatedProvisioner(Reconciler):
         if chosen is None or waits or view.get(VOLUMES, "", volume_name) is not None:
             self._begun_s.pop(uid_of(claim), None)
             return
-        parameters = chosen.get("parameters") or {}
+        parameters, class_name = chosen.get("parameters") or {}, str(chosen["metadata"]["name"])
+        fault = _fault_of(parameters, node_name, view)
+        if fault:
+            yield from self._fail(claim, class_name, fault, now_s)
+            return
         begun_s = self._begun_s.setdefault(uid_of(claim), now_s)
         due_s = begun_s + _number(parameters, "delaySeconds", _DELAY_S)
         if now_s < due_s:
@@ -67,32 +75,46 @@ class SimulatedProvisioner(Reconciler):
         del self._begun_s[uid_of(claim)]
         tries = self._tries[uid_of(claim)] = self._tries.get(uid_of(claim), 0) + 1
         if tries <= _number(parameters, "failures", 0):
-            yield from self._fail(claim, str(chosen["metadata"]["name"]), now_s)
+            yield from self._fail(claim, class_name, _MADE_TO_FAIL, now_s)
             return
         where = _reach(parameters, node_name, view)
         yield Write("create", VOLUMES, "", "", _volume_for(claim, chosen, volume_name, where))
         text = f"Successfully provisioned volume {volume_name}"
         yield self.event(claim, "Normal", "ProvisioningSucceeded", text, now_s)
 
-    def _fail(self, claim: Object, class_name: str, now_s: float) -> Iterator[Ask]:
+    def _fail(self, claim: Object, class_name: str, why: str, now_s: float) -> Iterator[Ask]:
         """Say so, and let the scheduler choose another node."""
-        text = (
-            f'failed to provision volume with StorageClass "{class_name}": the class asks for failing tries'
-        )
+        text = f'failed to provision volume with StorageClass "{class_name}": {why}'
         yield self.event(claim, "Warning", "ProvisioningFailed", text, now_s)
         if annotation_of(claim, SELECTED_NODE) is None:
-            yield Wake(now_s)
+            if why == _MADE_TO_FAIL:
+                yield Wake(now_s)
             return
         body = {"metadata": {"annotations": {SELECTED_NODE: None}}}
         yield Write("patch", VOLUME_CLAIMS, namespace_of(claim), name_of(claim), body, uid=uid_of(claim))
 
 
+def _fault_of(parameters: Object, node_name: str | None, view: View) -> str:
+    """What is wrong with a class's parameters, and what helps; "" for nothing."""
+    for name, said in sorted(parameters.items()):
+        if name in ("delaySeconds", "failures"):
+            number = _number(parameters, name, 0.0)
+            if not (math.isfinite(number) and number >= 0):
+                return f'parameters.{name}: must be a number, 0 or more, got "{said}"'
+        elif name != "topologyKey" and not name.startswith(_OF_EVERY_DRIVER):
+            return f"parameters.{name}: not known; there are delaySeconds, failures and topologyKey"
+    key = str(parameters.get("topologyKey", ""))
+    if key and node_name and _reach(parameters, node_name, view) is None:
+        return f"parameters.topologyKey: node {node_name} has no label {key}; name one that nodes have"
+    return ""
+
+
 def _number(parameters: Object, key: str, default: float) -> float:
-    """A parameter as a number; the default where it is none."""
+    """A parameter as a number, the default where it is not said; NaN where it is no number."""
     try:
-        return max(float(parameters.get(key, default)), 0.0)
+        return float(parameters.get(key, default))
     except ValueError:
-        return default
+        return math.nan
 
 
 def _reach(parameters: Object, node_name: str | None, view: View) -> tuple[str, str] | None:

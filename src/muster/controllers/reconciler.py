@@ -8,6 +8,7 @@ whose write was refused wait longer each time.  Next: any controller of this pac
 import heapq
 import itertools
 from collections.abc import Iterable, Iterator
+from zlib import crc32
 
 import msgspec
 
@@ -79,7 +80,7 @@ class Reconciler:
 
     def __init__(self) -> None:
         self._keys = DueKeys()
-        self._events = itertools.count()
+        self._events = itertools.count(crc32(self.name.encode()))  # not that of another controller
 
     def keys_of(self, change: Seen, view: View) -> Iterable[Key]:
         """Give the keys that this change may concern."""

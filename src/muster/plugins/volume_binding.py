@@ -28,8 +28,8 @@ NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
 NOT_REACHED = "node(s) didn't match PersistentVolume's node affinity"
 NOT_IN_ZONE = "node(s) had no available volume zone"
 _SHARED = (
-    "is shared with a member on {}, and nobody knows beforehand whether a volume made for it is reached from"
-    " both: a class with volumeBindingMode Immediate makes it before"
+    "is shared with a member on {}: claim a volume that is there before its pods"
+    " (a class with volumeBindingMode Immediate)"
 )
 NO_SPACE = "node(s) did not have enough free storage"
 

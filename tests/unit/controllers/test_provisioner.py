@@ -67,6 +67,35 @@ def test_a_try_that_fails_gives_the_node_back_and_says_so(cluster: SmallCluster)
     assert phase_of(cluster.get(VOLUME_CLAIMS, "c")) == "Bound"
 
 
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"delaySeconds": "soon"}, 'parameters.delaySeconds: must be a number, 0 or more, got "soon"'),
+        ({"failures": "-1"}, 'parameters.failures: must be a number, 0 or more, got "-1"'),
+        ({"delay": "3"}, "parameters.delay: not known; there are delaySeconds, failures and topologyKey"),
+        ({"topologyKey": "rack"}, "parameters.topologyKey: node n1 has no label rack; name one that nodes"),
+    ],
+)
+def test_parameters_that_cannot_be_read_make_no_volume_and_are_named(
+    cluster: SmallCluster, parameters: dict[str, str], said: str
+) -> None:
+    add_class(cluster, provisioner=SIMULATED, volumeBindingMode=WAITS, parameters=parameters)
+    add_claim(cluster, "c")
+    choose_node(cluster)
+    cluster.run(20)
+    assert phase_of(cluster.get(VOLUME_CLAIMS, "c")) == "Pending"
+    assert SELECTED_NODE not in cluster.get(VOLUME_CLAIMS, "c")["metadata"]["annotations"]
+    (text,) = [text for _, reason, text in cluster.events() if reason == "ProvisioningFailed"]
+    assert said in text
+
+
+def test_parameters_of_every_driver_are_let_be(cluster: SmallCluster) -> None:
+    add_class(cluster, provisioner=SIMULATED, parameters={"csi.storage.k8s.io/fstype": "ext4"})
+    add_claim(cluster, "c")
+    cluster.run(2)
+    assert phase_of(cluster.get(VOLUME_CLAIMS, "c")) == "Bound"
+
+
 def test_what_it_made_goes_with_the_claim(cluster: SmallCluster) -> None:
     add_class(cluster, provisioner=SIMULATED, reclaimPolicy="Delete")
     add_claim(cluster, "c")

@@ -196,8 +196,10 @@ def test_a_claim_that_members_on_two_nodes_would_share_is_told_with_the_cure() -
     fork = cluster_with(make_class(provisioner="a/b"), make_claim("c")).snapshot().fork()
     fork.place(make_pod("first", volumes=mounts("c")), 0)
     told = VolumeBinding().example(make_pod("p", volumes=mounts("c")), fork, 1, NO_VOLUME)
-    assert told.startswith("claim default/c is shared with a member on n1, and nobody knows beforehand")
-    assert told.endswith("a class with volumeBindingMode Immediate makes it before")
+    assert told == (
+        "claim default/c is shared with a member on n1: claim a volume that is there before its pods"
+        " (a class with volumeBindingMode Immediate)"
+    )
 
 
 def test_a_member_whose_choice_was_taken_back_will_never_be_ready_there() -> None:
