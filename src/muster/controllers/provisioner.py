@@ -12,12 +12,24 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from muster.controllers.objects import annotation_of, is_deleting, name_of, namespace_of, uid_of
-from muster.controllers.ports import NODES, VOLUME_CLAIMS, VOLUMES, Ask, Object, Seen, View, Wake, Write
+from muster.controllers.ports import (
+    NODES,
+    STORAGE_CLASSES,
+    VOLUME_CLAIMS,
+    VOLUMES,
+    Ask,
+    Object,
+    Seen,
+    View,
+    Wake,
+    Write,
+)
 from muster.controllers.reconciler import Key, Reconciler
 from muster.controllers.volume_readings import (
     PROVISIONED_BY,
     PROVISIONER,
     SELECTED_NODE,
+    class_name_of,
     class_of,
     reference_to,
     spec_of,
@@ -35,7 +47,7 @@ class SimulatedProvisioner(Reconciler):
     """Makes volumes; a key is a claim's namespace and name."""
 
     name = "simulated-provisioner"
-    kinds = (VOLUME_CLAIMS, VOLUMES)
+    kinds = (VOLUME_CLAIMS, VOLUMES, STORAGE_CLASSES)
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,6 +55,11 @@ class SimulatedProvisioner(Reconciler):
         self._tries: dict[str, int] = {}
 
     def keys_of(self, change: Seen, view: View) -> Iterable[Key]:
+        if change.kind == STORAGE_CLASSES:  # one that was gone for a while
+            for claim in view.list(VOLUME_CLAIMS):
+                is_ours = annotation_of(claim, PROVISIONER) == SIMULATED
+                if is_ours and class_name_of(claim) == name_of(change.object):
+                    yield (namespace_of(claim), name_of(claim))
         if change.kind != VOLUME_CLAIMS:
             return
         if change.after is None:

@@ -165,7 +165,8 @@ class VolumeBinding:
                 class_name = claim.class_name
                 chosen = volumes.classes.get(class_name)
                 who = f" by {chosen.provisioner}" if chosen is not None and chosen.can_provision else ""
-                return Status.wait(f'volume of claim "{key[1]}" (class "{class_name}"){who}')
+                gone = ", which does not exist" if class_name and chosen is None else ""
+                return Status.wait(f'volume of claim "{key[1]}" (class "{class_name}"{gone}){who}')
             else:
                 chosen = volumes.classes.get(claim.class_name)
                 maker = f": {_why_not_made(chosen)}" if chosen is not None and chosen.can_provision else ""

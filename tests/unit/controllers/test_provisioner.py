@@ -4,7 +4,7 @@ import pytest
 from tests.unit.controllers.small_cluster import SmallCluster
 from tests.unit.controllers.volume_manifests import add_claim, add_class
 
-from muster.controllers.ports import NODES, VOLUME_CLAIMS, VOLUMES
+from muster.controllers.ports import NODES, STORAGE_CLASSES, VOLUME_CLAIMS, VOLUMES
 from muster.controllers.provisioner import SIMULATED, SimulatedProvisioner
 from muster.controllers.volume_binding import VolumeBinding
 from muster.controllers.volume_readings import SELECTED_NODE, phase_of
@@ -87,6 +87,18 @@ def test_parameters_that_cannot_be_read_make_no_volume_and_are_named(
     assert SELECTED_NODE not in cluster.get(VOLUME_CLAIMS, "c")["metadata"]["annotations"]
     (text,) = [text for _, reason, text in cluster.events() if reason == "ProvisioningFailed"]
     assert said in text
+
+
+def test_a_class_that_was_gone_for_a_while_is_obeyed_when_it_is_back(cluster: SmallCluster) -> None:
+    add_class(cluster, provisioner=SIMULATED, volumeBindingMode=WAITS, parameters={"delaySeconds": "5"})
+    add_claim(cluster, "c")
+    choose_node(cluster)
+    cluster.delete(STORAGE_CLASSES, "fast", namespace="")
+    cluster.run(10)
+    assert phase_of(cluster.get(VOLUME_CLAIMS, "c")) == "Pending"
+    add_class(cluster, provisioner=SIMULATED, volumeBindingMode=WAITS)
+    cluster.run(3)
+    assert phase_of(cluster.get(VOLUME_CLAIMS, "c")) == "Bound"
 
 
 def test_parameters_of_every_driver_are_let_be(cluster: SmallCluster) -> None:

@@ -9,6 +9,7 @@ from muster.api.storage import (
     ClaimStatus,
     CSIDriver,
     CSIDriverSpec,
+    StorageClass,
     StorageObject,
     TopologyExpression,
     TopologyTerm,
@@ -132,6 +133,9 @@ def test_a_member_is_ready_when_its_claims_are_bound_where_it_is() -> None:
     cluster.state.volumes.choose(("default", "c"), Choice("", "n2"))
     waiting = VolumeBinding().is_ready(pod, node, cluster.snapshot())
     assert (waiting.verdict, waiting.message) == (Verdict.WAIT, 'volume of claim "c" (class "wait") by a/b')
+    cluster.state.volumes.remove(StorageClass, ("", "wait"), "uid-wait")
+    waiting = VolumeBinding().is_ready(pod, node, cluster.snapshot())
+    assert waiting.message == 'volume of claim "c" (class "wait", which does not exist)'
     cluster.state.volumes.apply(make_volume("v", zone="b", claim="c"))
     cluster.state.volumes.apply(make_claim("c", volume="v"))
     assert VolumeBinding().is_ready(pod, node, cluster.snapshot()).ok
