@@ -31,6 +31,7 @@ STORM_FAILED_ONCE: dict[int, str] = {
     141: "a leader that was told to stop gave the lease back while a binding was on its way",
     54: "a gang torn by a preemption was tried again before it was looked at",
     264: "a process that stood still from its start was thought to have seen what a backup took back",
+    229: "a seat of an earlier leader was thought not to be meant, for another of its group was dropped",
 }
 
 

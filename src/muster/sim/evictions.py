@@ -3,7 +3,13 @@
 Nobody is evicted who is not weaker, for nobody who would not be placed by it, without need, in part where a
 group goes whole, or while pods preempted for the same before are still leaving.  By resources alone: the
 churn has no other rules.  Next: `run.py`.
+
+Which seats an eviction is meant for is not always said.  Members that this scheduler nominated itself, and
+did not take back, have theirs.  Of nominations that it found on the objects it may keep some and count the
+others no more, and writes nothing of either: an eviction is sound if it is so for any choice among them.
 """
+
+from itertools import combinations, product
 
 from muster.api.core import Pod
 from muster.api.times import parse_seconds
@@ -18,6 +24,7 @@ from muster.framework.ports import (
     EvictPod,
     PatchPodStatus,
     PodSeen,
+    WriteFailed,
 )
 from muster.scheduling.conditions import INITIALLY_SCHEDULED
 from muster.scheduling.units import OVERDUE_S
@@ -26,6 +33,7 @@ from muster.sim.told import Told, requests_of
 from muster.sim.view import GPU_MILLI, Amounts, amount
 
 Preemptor = tuple[str, ObjectKey]
+Seats = list[tuple[Pod, str]]  # who is meant to go to which node
 
 
 class SoundEvictions(Noting):
@@ -41,7 +49,7 @@ class SoundEvictions(Noting):
         self._nominated: dict[str, str] = {}  # uid → node
         self._kept: dict[str, str] = {}  # uid of a pod whose binding was refused → node
         self._said: set[str] = set()  # uids of pods of which no object shows yet what this scheduler said
-        self._just_nominated: set[str] = set()  # by this answer
+        self._ours: set[str] = set()  # uids of pods whose nomination this scheduler said
         self._released: set[str] = set()  # uids of pods that were asked to leave with their gang, for nobody
         self._leaving: dict[Preemptor, dict[str, PodKey]] = {}  # asked to leave, by uid
         self._gone: set[str] = set()  # uids of pods asked to leave that were gone already, whatever is seen
@@ -51,6 +59,7 @@ class SoundEvictions(Noting):
         self._nominated.clear()
         self._kept.clear()
         self._said.clear()
+        self._ours.clear()
         self._leaving.clear()
         self._released.clear()
         self._gone.clear()
@@ -60,21 +69,22 @@ class SoundEvictions(Noting):
         self._now_s = now_s
         if isinstance(event, PodSeen):
             self._see(event.pod)
+        elif isinstance(event, WriteFailed) and isinstance(event.effect, PatchPodStatus):
+            self._unsay(event.effect)
         elif isinstance(event, EvictFailed) or (isinstance(event, EvictDone) and event.is_gone):
             for victims in self._leaving.values():
                 if victims.pop(event.uid, None) is not None and isinstance(event, EvictDone):
                     self._gone.add(event.uid)
-        self._just_nominated.clear()
         evicted: dict[Preemptor, list[EvictPod]] = {}
         if isinstance(event, BindFailed):
             self._kept[event.uid] = event.node_name
         for effect in effects:
             if isinstance(effect, BindPod):
-                self._kept.pop(effect.uid, None)
+                self._bind(effect)
             if isinstance(effect, PatchPodStatus) and effect.nominated_node_name is not None:
                 self._nominated[effect.uid] = effect.nominated_node_name
                 self._said.add(effect.uid)
-                self._just_nominated.add(effect.uid)
+                self._ours.add(effect.uid)
             elif isinstance(effect, EvictPod) and effect.preemptor_kind:  # else a gang is released
                 evicted.setdefault((effect.preemptor_kind, effect.preemptor), []).append(effect)
             elif isinstance(effect, EvictPod):
@@ -83,18 +93,40 @@ class SoundEvictions(Noting):
             self._judge(preemptor, evictions)
 
     def _see(self, pod: Pod) -> None:
-        """Learn what the object says: nothing is promised to one that has a node, or is done.
+        """Learn what the object says: nothing is promised to one that has a node, is done, or is leaving.
 
         What this scheduler has said itself is newer, until the object says so, too.
         """
         uid, shown = pod.metadata.uid, pod.status.nominated_node_name
         if pod.spec.node_name or pod.is_terminal:
             self._kept.pop(uid, None)
-            self._nominated.pop(uid, None)
-            self._said.discard(uid)
-        elif uid not in self._said or shown == self._nominated[uid]:
+        if pod.spec.node_name or pod.is_terminal or pod.is_terminating:
+            self._forget(uid)
+        elif uid in self._said:
+            if shown == self._nominated[uid]:
+                self._said.discard(uid)
+        elif shown != self._nominated.get(uid, ""):
             self._nominated[uid] = shown
-            self._said.discard(uid)
+            self._ours.discard(uid)
+
+    def _unsay(self, effect: PatchPodStatus) -> None:
+        """The write was given up: a promise stands all the same; one taken back is as the object will say."""
+        uid = effect.uid
+        if uid in self._said and effect.nominated_node_name == "" == self._nominated[uid]:
+            self._forget(uid)
+
+    def _bind(self, bind: BindPod) -> None:
+        """Its promise has been kept.  Should the binding fail, it has what the object shows."""
+        self._kept.pop(bind.uid, None)
+        self._forget(bind.uid)
+        pod = self._told.pods.get(bind.key)
+        if pod is not None and pod.metadata.uid == bind.uid:
+            self._see(pod)
+
+    def _forget(self, uid: str) -> None:
+        self._nominated.pop(uid, None)
+        self._said.discard(uid)
+        self._ours.discard(uid)
 
     def _judge(self, preemptor: Preemptor, evictions: list[EvictPod]) -> None:
         self.count += len(evictions)
@@ -110,31 +142,54 @@ class SoundEvictions(Noting):
         if any(self._is_there(key, uid) for uid, key in earlier.items()):
             self._complaints.append(f"{who} evicts a second time while the first victims are leaving")
         earlier.update({eviction.uid: eviction.key for eviction in evictions})
-        seats = self._seats(preemptor)
-        if not self._fit(seats, []):  # some may be nominated from before, and not be meant any more
-            seats = [(pod, node) for pod, node in seats if pod.metadata.uid in self._just_nominated]
-        if not seats or not self._fit(seats, []):
+        seatings = self._seatings(self._seats(preemptor))
+        if not seatings:
             self._complaints.append(f"{who} evicts {len(pods)} pods and does not fit then")
             return
-        self._judge_need(who, seats + self._promised(preemptor), pods, self._rank_of(preemptor))
+        promised = self._promised(preemptor)
+        self._judge_need(who, [seats + promised for seats in seatings], pods, self._rank_of(preemptor))
 
-    def _judge_need(self, who: str, seats: list[tuple[Pod, str]], victims: list[Pod], rank: int) -> None:
+    def _seatings(self, seats: Seats) -> list[Seats]:
+        """Which of the seats may be meant: those of ours all, of the others on each node as many as fit.
+
+        One seat more never makes a victim less needed: smaller choices need no look.
+        """
+        ours = [seat for seat in seats if seat[0].metadata.uid in self._ours]
+        if not self._fit(ours, []):
+            return []
+        choices: list[list[Seats]] = []
+        for node_name in {node: None for _, node in seats}:
+            here = [seat for seat in ours if seat[1] == node_name]
+            found = [seat for seat in seats if seat[1] == node_name and seat not in ours]
+            fitting: list[Seats] = []
+            for count in range(len(found), -1, -1):
+                for some in map(list, combinations(found, count)):
+                    is_part = any(all(seat in more for seat in some) for more in fitting)
+                    if not is_part and self._fit(here + some, []):
+                        fitting.append(some)
+            choices.append(fitting)
+        chosen = (ours + [seat for some in choice for seat in some] for choice in product(*choices))
+        return [seats for seats in chosen if seats]
+
+    def _judge_need(self, who: str, seatings: list[Seats], victims: list[Pod], rank: int) -> None:
         """Every unit must be in the way of a seat; what goes whole, or has not started, must go whole.
 
         Where parts of GPUs are about, or devices are asked for, sums do not tell who is in the way: then need
         is not judged.
         """
         shares = any(GPU_MILLI in (pod.metadata.annotations or {}) for pod in self._told.pods.values())
-        shares = shares or any(_wants_supplies(pod) for pod, _ in seats)
+        shares = shares or any(_wants_supplies(pod) for seats in seatings for pod, _ in seats)
         asked = self._asked()
         units: dict[object, list[Pod]] = {}
         for pod in victims:
             group = self._told.groups.get(self._told.group_of.get(_key_of(pod)) or ObjectKey("", ""))
             whole = group is not None and (group.disruption_mode == "all" or self._is_under_way(group))
             units.setdefault(group.key if whole and group else pod.metadata.uid, []).append(pod)
-        for unit, pods in units.items():
-            if not shares and self._fit(seats, pods + self._not_counted_on(rank)):
+        needless = [] if shares else [self._needless(seats, units, rank) for seats in seatings]
+        if all(needless):
+            for pods in needless[0] if needless else ():
                 self._complaints.append(f"{who} evicts {', '.join(map(_name_of, pods))} without need")
+        for unit, pods in units.items():
             if isinstance(unit, ObjectKey):
                 left = [
                     key
@@ -148,6 +203,11 @@ class SoundEvictions(Noting):
                 if left:
                     self._complaints.append(f"{who} evicts group {unit} in part: {left[0]} stays")
 
+    def _needless(self, seats: Seats, units: dict[object, list[Pod]], rank: int) -> list[list[Pod]]:
+        """Units that could stay: the seats hold with them, too."""
+        stays = self._not_counted_on(rank)
+        return [pods for pods in units.values() if self._fit(seats, pods + stays)]
+
     def _is_under_way(self, group: Group) -> bool:
         """Whether it is a gang of which fewer than its minimum were ever bound, by all that was told.
 
@@ -157,7 +217,7 @@ class SoundEvictions(Noting):
         bound = self._told.ever_bound.get(group.uid, set())
         return group.is_gang and not is_said and len(bound) < self._told.least_needed[group.uid]
 
-    def _fit(self, seats: list[tuple[Pod, str]], back: list[Pod]) -> bool:
+    def _fit(self, seats: Seats, back: list[Pod]) -> bool:
         """Whether the seats hold when all that are leaving or asked to leave are gone, but for these."""
         asked = self._asked() - {pod.metadata.uid for pod in back}
         for node_name in {node for _, node in seats}:
@@ -195,7 +255,7 @@ class SoundEvictions(Noting):
             )
         ]
 
-    def _seats(self, preemptor: Preemptor) -> list[tuple[Pod, str]]:
+    def _seats(self, preemptor: Preemptor) -> Seats:
         kind, key = preemptor
         return [
             (pod, self._nominated[pod.metadata.uid])
@@ -205,7 +265,7 @@ class SoundEvictions(Noting):
             and self._nominated.get(pod.metadata.uid)
         ]
 
-    def _promised(self, preemptor: Preemptor) -> list[tuple[Pod, str]]:
+    def _promised(self, preemptor: Preemptor) -> Seats:
         """Pods of others that are not weaker, with the nodes that they are nominated to.
 
         And, whoever they are, those of gangs under way whose binding was refused, and those in preparation:

@@ -7,6 +7,8 @@ from muster.api.core import Pod
 from muster.api.meta import Condition
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import (
+    BindFailed,
+    BindPod,
     Effect,
     EvictDone,
     EvictFailed,
@@ -16,6 +18,7 @@ from muster.framework.ports import (
     PatchPodStatus,
     PodSeen,
     TimeReached,
+    WriteFailed,
 )
 from muster.sim.evictions import SoundEvictions
 from muster.sim.told import Told
@@ -206,3 +209,124 @@ def test_room_of_a_victim_that_was_gone_already_is_free_before_the_watch_shows_i
     seat = PatchPodStatus(ObjectKey("default", "h2"), "uid-h2", nominated_node_name="n1")
     said = scene.tell(TimeReached(), seat, replace(evict("low2"), preemptor=ObjectKey("default", "h2")))
     assert said == ([] if is_gone else ["pod default/h2 evicts 1 pods and does not fit then"])
+
+
+class Pair(Scene):
+    """A group `h` of two pods, one for each of two nodes of one cpu, full of one weak pod each.
+
+    What is nominated before was nominated by an earlier scheduler.
+    """
+
+    def __init__(self) -> None:
+        self.told = Told()
+        self.checker = SoundEvictions(self.told)
+        self.tell(GroupSeen(make_group("h", 1, priority=10)))
+        for name in ("1", "2"):
+            self.tell(NodeSeen(make_node(f"n{name}", cpu=1)))
+            self.see(make_pod(f"low{name}", cpu=1, node=f"n{name}", priority=1))
+            self.show(f"h{name}", "")
+
+    def show(self, name: str, node_name: str) -> None:
+        pod = make_pod(name, cpu=1, priority=10)
+        self.see(replace(pod, status=replace(pod.status, nominated_node_name=node_name)), "h")
+
+    def decide(self, *victims: str, seat: str = "n1") -> list[str]:
+        seats = [nominate("h1", seat)] if seat else []
+        evictions = [replace(evict(name), preemptor_kind="podgroup") for name in victims]
+        return self.tell(TimeReached(), *seats, *evictions)
+
+
+def nominate(name: str, node_name: str) -> PatchPodStatus:
+    return PatchPodStatus(ObjectKey("default", name), f"uid-{name}", nominated_node_name=node_name)
+
+
+def test_of_seats_found_on_the_objects_some_may_be_kept_and_others_not() -> None:
+    scene = Pair()
+    scene.show("h2", "n2")
+    scene.show("h3", "n1")  # not meant any more: no room beside h1
+    assert scene.decide("low1", "low2") == []
+
+
+def test_of_equal_seats_found_on_one_node_either_may_be_meant() -> None:
+    scene = Pair()
+    scene.show("h1", "n1")
+    scene.show("h2", "n1")
+    assert scene.decide("low1", seat="") == []
+
+
+def test_of_unequal_seats_found_on_one_node_any_may_be_meant() -> None:
+    scene = Scene()
+    scene.tell(GroupSeen(make_group("h", 1, priority=10)))
+    for name, cpu in (("small", 1), ("large", 2)):
+        pod = make_pod(name, cpu=cpu, priority=10)
+        scene.see(replace(pod, status=replace(pod.status, nominated_node_name="n1")), "h")
+    evictions = [replace(evict(name), preemptor_kind="podgroup") for name in ("low", "low2")]
+    assert scene.tell(TimeReached(), *evictions) == []
+
+
+def test_a_victim_that_no_choice_among_seats_found_on_the_objects_needs_is_found_out() -> None:
+    scene = Pair()
+    scene.show("h2", "n1")
+    scene.show("h3", "n1")
+    assert scene.decide("low1", "low2", seat="") == ["podgroup default/h evicts low2 without need"]
+
+
+def test_seats_that_it_said_itself_and_did_not_take_back_are_all_meant() -> None:
+    scene = Pair()
+    scene.tell(TimeReached(), nominate("h2", "n1"))
+    scene.show("h2", "n1")
+    assert scene.decide("low1") == ["podgroup default/h evicts 1 pods and does not fit then"]
+
+
+def test_what_it_said_and_somebody_else_moved_may_be_dropped() -> None:
+    scene = Pair()
+    scene.tell(TimeReached(), nominate("h2", "n2"))
+    for node_name in ("n2", "n1"):
+        scene.show("h2", node_name)
+    assert scene.decide("low1") == []
+
+
+@pytest.mark.parametrize("is_given_up", [True, False])
+def test_a_seat_taken_back_is_there_again_if_that_write_was_given_up(is_given_up: bool) -> None:
+    scene = Pair()
+    scene.show("h2", "n2")
+    scene.tell(TimeReached(), nominate("h2", ""))
+    if is_given_up:
+        scene.tell(WriteFailed(nominate("h2", ""), code=500, message=""))
+    scene.show("h2", "n2")
+    said = scene.decide("low1", "low2")
+    assert said == ([] if is_given_up else ["podgroup default/h evicts low2 without need"])
+
+
+def test_a_seat_stands_though_its_write_was_given_up() -> None:
+    scene = Pair()
+    scene.tell(TimeReached(), nominate("h2", "n2"))
+    scene.tell(WriteFailed(nominate("h2", "n2"), code=500, message=""))
+    scene.show("h2", "")
+    assert scene.decide("low1", "low2") == []
+
+
+def test_a_write_given_up_after_another_was_said_takes_nothing_back() -> None:
+    scene = Pair()
+    for node_name in ("", "n2"):
+        scene.tell(TimeReached(), nominate("h2", node_name))
+    scene.tell(WriteFailed(nominate("h2", ""), code=500, message=""))
+    assert scene.decide("low1", "low2") == []
+
+
+def test_one_whose_binding_failed_has_the_seat_that_its_object_shows() -> None:
+    scene = Pair()
+    scene.show("h2", "n1")
+    scene.tell(TimeReached(), nominate("h2", "n2"))
+    key = ObjectKey("default", "h2")
+    scene.tell(TimeReached(), BindPod(key, "uid-h2", "n2", "muster", ObjectKey("default", "h")))
+    scene.tell(BindFailed(key, "uid-h2", "n2", code=403, reason="Forbidden", message=""))
+    assert scene.decide("low1", "low2") == ["podgroup default/h evicts low2 without need"]
+
+
+def test_what_is_leaving_unplaced_has_no_seat() -> None:
+    scene = Pair()
+    scene.tell(TimeReached(), nominate("h2", "n1"))
+    pod = make_pod("h2", cpu=1, priority=10)
+    scene.see(replace(pod, metadata=replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:30Z")), "h")
+    assert scene.decide("low1") == []
