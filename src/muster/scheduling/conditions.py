@@ -7,6 +7,7 @@ from forgetting that.  In come conditions that ought to hold; out go `PatchPodSt
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -24,6 +25,14 @@ SAID = (INITIALLY_SCHEDULED, WAITING, WHOLE)  # what is said on groups
 
 UNSEEN_S_MAX = 60.0  # a write that the object has not shown for so long is not believed any more
 MESSAGE_BYTES_MAX = 1024
+
+
+class Words(NamedTuple):
+    """What a condition says, its times aside."""
+
+    status: str
+    reason: str
+    message: str
 
 
 class _Written:
@@ -51,6 +60,10 @@ class Conditions:
         if uid == group.uid and type_ in written:
             return written[type_].condition
         return group.find_condition(type_)
+
+    def words_on(self, group: Group) -> tuple[Words | None, ...]:
+        """What is said on the group, or will be, in the order of `SAID`."""
+        return tuple([words_of(self.of_group(group, type_)) for type_ in SAID])
 
     def says_nothing_of(self, group: Group) -> bool:
         """Whether no condition is on the object, nor was one written."""
@@ -189,13 +202,15 @@ def shorten(text: str) -> str:
     return whole[: MESSAGE_BYTES_MAX - len(mark.encode())].decode(errors="ignore") + mark
 
 
+def words_of(condition: Condition | None) -> Words | None:
+    """What a condition says; None where there is none."""
+    if condition is None:
+        return None
+    return Words(condition.status, condition.reason or "", condition.message or "")
+
+
 def _says_the_same(known: Condition | None, wanted: Condition) -> bool:
-    return (
-        known is not None
-        and known.status == wanted.status
-        and (known.reason or "") == (wanted.reason or "")
-        and (known.message or "") == (wanted.message or "")
-    )
+    return known is not None and words_of(known) == words_of(wanted)
 
 
 def _with_time(condition: Condition, known: Condition | None, now_s: float) -> Condition:

@@ -255,13 +255,12 @@ def _may_speak(books: Books, entity: EntityKey, cast: Cast) -> bool:
 
 
 def _may_speak_of(books: Books, entity: EntityKey, leaf: Cast) -> bool:
-    if leaf.count(Stage.WAITING, Stage.ASSUMED):
-        return (
-            leaf.group is None
-            or not books.conditions.has_been_scheduled(leaf.group)
-            or _is_held(books, entity)
-        )
-    return leaf.group is not None and books.conditions.of_group(leaf.group, WAITING) is not None
+    if leaf.group is None:
+        return leaf.count(Stage.WAITING, Stage.ASSUMED) > 0
+    if books.conditions.of_group(leaf.group, WAITING) is not None:
+        return True
+    is_news = not books.conditions.has_been_scheduled(leaf.group) or _is_held(books, entity)
+    return is_news and leaf.count(Stage.WAITING, Stage.ASSUMED) > 0
 
 
 def _is_held(books: Books, entity: EntityKey) -> bool:

@@ -58,7 +58,7 @@ from muster.scheduling.binding import (
 )
 from muster.scheduling.books import Books
 from muster.scheduling.collision import is_landed, see_landed
-from muster.scheduling.conditions import INITIALLY_SCHEDULED, SAID, WHOLE
+from muster.scheduling.conditions import WHOLE, Words, words_of
 from muster.scheduling.cycle import run_cycle
 from muster.scheduling.idle_claims import next_look_s, watch_claims
 from muster.scheduling.kept import give_up_room
@@ -153,7 +153,7 @@ class Scheduler:
         known = books.members.find(ObjectKey(pod.metadata.namespace, pod.metadata.name))
         if known is not None and known.pod.metadata.uid != pod.metadata.uid:
             self._lose(known, now_s)
-        said = known is not None and books.conditions.of_pod(known.pod) is not None
+        said = None if known is None else words_of(books.conditions.of_pod(known.pod))
         seen = books.members.see_pod(pod, event.group)
         books.conditions.see_pod(pod, now_s)
         ended = books.nominations.see_pod(pod, is_waiting=seen.after is Stage.WAITING)
@@ -184,8 +184,8 @@ class Scheduler:
             if seen.after is Stage.WAITING:
                 books.shape_of(seen.member)
             self._touch(seen)
-        elif said and seen.after is Stage.WAITING and books.conditions.of_pod(pod) is None:
-            self._say_again(seen.member.entity, Change.POD_UPDATED, now_s)
+        elif said and seen.after is Stage.WAITING and words_of(books.conditions.of_pod(pod)) != said:
+            books.touch(seen.member.entity, Change.POD_UPDATED)  # to be told again
         return effects
 
     def _touch(self, seen: Seen) -> None:
@@ -274,8 +274,7 @@ class Scheduler:
         known = books.members.cast(entity).group
         if known is not None and known.uid == group.uid and _is_older(group.version, known.version):
             return []
-        said = [] if known is None else [type_ for type_ in SAID if books.conditions.of_group(known, type_)]
-        was_scheduled = known is not None and books.conditions.has_been_scheduled(known)
+        said = () if known is None else books.conditions.words_on(known)
         books.members.see_group(group)
         if not group.is_composite:
             if books.conditions.see_group(group, now_s):
@@ -291,18 +290,24 @@ class Scheduler:
             only_count = replace(_without_status(known), min_count=group.min_count) == _without_status(group)
             asks_for_more = only_count and group.needed > known.needed
             books.touch(entity, None if asks_for_more else Change.GROUP_CHANGED)
-        erased = [type_ for type_ in said if books.conditions.of_group(group, type_) is None]
-        if erased:
-            wake = Change.GROUP_CHANGED if INITIALLY_SCHEDULED in erased else None
-            self._say_again(entity, wake, now_s)
-        elif was_scheduled and not books.conditions.has_been_scheduled(group):
-            return insist_scheduled(books, group, now_s)
-        return []
+        return self._see_words(entity, group, said, now_s)
 
-    def _say_again(self, entity: EntityKey, wake: Change | None, now_s: float) -> None:
-        """Somebody erased what was said: who waits says it again, who was refused is tried again."""
-        self._books.speech.arm(entity, now_s)
-        self._books.touch(entity, wake)
+    def _see_words(
+        self, entity: EntityKey, group: Group, said: tuple[Words | None, ...], now_s: float
+    ) -> list[Effect]:
+        """Somebody has erased what was said, or an older write has landed late: what is so is said again.
+
+        Who was refused is tried again, for that is said of an attempt.
+        """
+        books = self._books
+        shown = books.conditions.words_on(group)
+        if shown == said:
+            return []
+        was, became = said[0], shown[0]
+        is_lost = was is not None and was != became and (became is None or became.status != "True")
+        is_taken_back = is_lost and became is not None and was is not None and was.status == "True"
+        books.touch(entity, Change.GROUP_CHANGED if is_lost and not is_taken_back else None)
+        return insist_scheduled(books, group, now_s) if is_taken_back else []
 
     def _group_gone(self, event: GroupGone, now_s: float) -> list[Effect]:
         if self._lose_group(group_entity(event.key), event.uid, now_s):

@@ -338,6 +338,45 @@ def test_a_group_whose_true_is_taken_back_by_a_late_write_says_it_again() -> Non
     assert (said_again.status, said_again.reason) == ("True", "Scheduled")
 
 
+def test_what_a_gang_waited_for_earlier_is_replaced_when_a_late_write_says_it_again() -> None:
+    world = World().node("n1").group("g", 3).members("g", 0).run(10)
+    older = world.groups[key_of("g")].conditions
+    world.members("g", 1).run(10).change_group("g", conditions=older).run(5)
+    assert waiting(world).message == "waits for members: 2 of 3 exist"  # type: ignore[union-attr]
+
+
+def test_a_late_write_that_says_a_gang_waits_is_taken_back_though_a_member_more_does() -> None:
+    world = World().node("n1", cpu=1).group("g", 2).members("g", 0, 1).run()
+    older = waiting(world)
+    world.node("n2", cpu=1).run(1).members("g", 2).run(60)
+    assert older is not None
+    assert waiting(world) is None
+    world.change_group("g", conditions=(*world.groups[key_of("g")].conditions, older)).run(5)
+    assert waiting(world) is None
+
+
+def test_why_a_gang_and_its_members_were_refused_is_said_anew_after_a_late_write() -> None:
+    world = World().node("n1", cpu=1).group("g", 2).members("g", 0, 1).run(200)
+    refused, told = world.condition("g"), world.pod_condition("g-0")
+    assert refused is not None
+    assert told is not None
+    late = replace(refused, message="late")
+    world.change_group("g", conditions=(late, waiting(world)))
+    late = replace(told, message="late")
+    world.change("g-0", lambda pod: replace(pod, status=replace(pod.status, conditions=[late]))).run(10)
+    assert world.condition("g").message == refused.message  # type: ignore[union-attr]
+    assert world.pod_condition("g-0").message == told.message  # type: ignore[union-attr]
+
+
+def test_a_lone_pod_whose_condition_a_late_write_replaced_is_told_again() -> None:
+    world = World().node("n1", cpu=1).pod("p", cpu=2).run(200)
+    told = world.pod_condition("p")
+    assert told is not None
+    late = replace(told, message="late")
+    world.change("p", lambda pod: replace(pod, status=replace(pod.status, conditions=[late]))).run(10)
+    assert world.pod_condition("p").message == told.message  # type: ignore[union-attr]
+
+
 def half_denied_tree() -> World:
     """A tree that waits for members, of which one group may not be written on."""
     world = World().node("n1").group("tree", 2, is_composite=True)

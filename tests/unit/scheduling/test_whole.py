@@ -1,7 +1,7 @@
 """The condition that counts members, and how seldom it is written."""
 
 from tests.unit.scheduling.gang_world import owned, start, whole, words
-from tests.unit.scheduling.world import World
+from tests.unit.scheduling.world import World, key_of
 
 from muster.api.meta import Condition
 from muster.framework.ports import PatchGroupStatus
@@ -59,6 +59,17 @@ def test_a_gang_that_is_whole_again_says_so_five_seconds_later() -> None:
     world = owned(gang().run(60).delete("g-1"), "g", 1).run(4)
     assert whole(world) == ("False", "MembersLost")
     world.run(1)
+    assert whole(world) == ("True", "Bound")
+
+
+def test_what_an_older_write_that_lands_late_says_is_corrected_within_five_seconds() -> None:
+    world = gang().run(60).delete("g-1").run()
+    older = world.groups[key_of("g")].conditions
+    owned(world, "g", 1).run(5)
+    assert whole(world) == ("True", "Bound")
+    world.change_group("g", conditions=older)
+    assert whole(world) == ("False", "MembersLost")
+    world.run(5)
     assert whole(world) == ("True", "Bound")
 
 
