@@ -40,7 +40,6 @@ SIMULATED = "muster.dev/simulated"
 _HOST = "kubernetes.io/hostname"
 _DELAY_S = 1.0
 _OF_EVERY_DRIVER = "csi.storage.k8s.io/"  # such parameters are not a provisioner's own
-_MADE_TO_FAIL = "the class asks for failing tries"
 
 
 class SimulatedProvisioner(Reconciler):
@@ -92,7 +91,9 @@ class SimulatedProvisioner(Reconciler):
         del self._begun_s[uid_of(claim)]
         tries = self._tries[uid_of(claim)] = self._tries.get(uid_of(claim), 0) + 1
         if tries <= _number(parameters, "failures", 0):
-            yield from self._fail(claim, class_name, _MADE_TO_FAIL, now_s)
+            yield from self._fail(claim, class_name, "the class asks for failing tries", now_s)
+            if node_name is None:
+                yield Wake(now_s)
             return
         where = _reach(parameters, node_name, view)
         yield Write("create", VOLUMES, "", "", _volume_for(claim, chosen, volume_name, where))
@@ -104,8 +105,6 @@ class SimulatedProvisioner(Reconciler):
         text = f'failed to provision volume with StorageClass "{class_name}": {why}'
         yield self.event(claim, "Warning", "ProvisioningFailed", text, now_s)
         if annotation_of(claim, SELECTED_NODE) is None:
-            if why == _MADE_TO_FAIL:
-                yield Wake(now_s)
             return
         body = {"metadata": {"annotations": {SELECTED_NODE: None}}}
         yield Write("patch", VOLUME_CLAIMS, namespace_of(claim), name_of(claim), body, uid=uid_of(claim))
