@@ -100,10 +100,10 @@ def _least(alternatives: Sequence[DeviceRequest], reached: Sequence[Offer], offe
 def _lack_under_constraints(claim: ResourceClaim, reached: Sequence[Offer]) -> str:
     """The constraint that no device can meet, or all of them."""
     said: list[str] = []
+    asked = [request for _, request in requests_of(claim)]
     for constraint in claim.spec.devices.constraints or ():
         kind = "matchAttribute" if constraint.match_attribute else "distinctAttribute"
         name = constraint.match_attribute or constraint.distinct_attribute or ""
-        asked = [request for _, request in requests_of(claim)]
         if all(attribute_value(offer, name, each) is None for offer in reached for each in asked):
             return f"{kind} {name} {_NO_ATTRIBUTE}"
         said.append(f"{kind} {name}")
