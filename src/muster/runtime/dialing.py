@@ -10,10 +10,11 @@ import socket
 import ssl
 import struct
 from collections.abc import Callable
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 PROXY_ANSWER_BYTES_MAX = 1 << 14
+_Protocol = TypeVar("_Protocol", bound=asyncio.Protocol)
 DROP_UNSENT = struct.pack("ii", 1, 0)  # struct linger: wait for nothing
 
 
@@ -36,20 +37,15 @@ async def dial(make: Callable[[], asyncio.Protocol], route: Route) -> None:
     loop = asyncio.get_running_loop()
     if route.proxy is None:
         name = route.server_name or route.host if route.tls is not None else None
-        transport, _ = await loop.create_connection(
-            make, route.host, route.port, ssl=route.tls, server_hostname=name
-        )
-        _drop_unsent_at_end(transport)
+        await _connect(make, route.host, route.port, tls=route.tls, server_hostname=name)
         return
     to = urlsplit(route.proxy)
     is_secure = to.scheme == "https"
     address = (to.hostname or "", to.port or (443 if is_secure else 80))
     if route.tls is None:
-        transport, _ = await loop.create_connection(make, *address, ssl=is_secure or None)
-        _drop_unsent_at_end(transport)
+        await _connect(make, *address, tls=is_secure or None)
         return
-    transport, asking = await loop.create_connection(lambda: _Asking(route), *address, ssl=is_secure or None)
-    _drop_unsent_at_end(transport)
+    transport, asking = await _connect(lambda: _Asking(route), *address, tls=is_secure or None)
     try:
         await asking.answer
         protocol = make()
@@ -64,10 +60,23 @@ async def dial(make: Callable[[], asyncio.Protocol], route: Route) -> None:
     protocol.connection_made(inner)
 
 
-def _drop_unsent_at_end(transport: asyncio.BaseTransport) -> None:
+async def _connect(
+    make: Callable[[], _Protocol],
+    host: str,
+    port: int,
+    *,
+    tls: ssl.SSLContext | bool | None,
+    server_hostname: str | None = None,
+) -> tuple[asyncio.Transport, _Protocol]:
+    """A connection that drops what is unsent when it ends."""
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.create_connection(
+        make, host, port, ssl=tls, server_hostname=server_hostname
+    )
     found = transport.get_extra_info("socket")
     if found is not None and not transport.is_closing():
         found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, DROP_UNSENT)
+    return transport, protocol
 
 
 class _Asking(asyncio.Protocol):
