@@ -24,6 +24,7 @@ from muster.controllers.ports import LEASES
 LEASE_S = 15.0
 RENEW_DEADLINE_S = 10.0
 REQUEST_TIMEOUT_S = 5.0
+FINISH_S = 8.0  # for what was decided before the lease is given back; kubelets give 30 s before they kill
 RETRY_S = 2.0
 JITTER = 1.2
 MIN_TIMEOUT_S = 0.5

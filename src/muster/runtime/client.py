@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from muster import __version__
+from muster.assembly.leadership import REQUEST_TIMEOUT_S
 from muster.base.errors import ApiError, ConfigError, Conflict, Expired, Unavailable
 from muster.runtime.connections import Connections, Dial, NoAnswer, NoConnection, TooLong
 from muster.runtime.credentials import Secret
@@ -26,7 +27,6 @@ from muster.runtime.dialing import Route, dial, proxy_authorization
 from muster.runtime.kubeconfig import Access
 
 JSON = "application/json"
-TIMEOUT_S = 5.0
 SILENCE_S = 150.0  # a watch hears a bookmark every minute; after two missed ones the line is taken for dead
 ANSWER_BYTES_MAX = 1 << 30  # a list in one piece of the largest cluster there is, and no more
 REFUSAL_BYTES_MAX = 1 << 20
@@ -101,7 +101,7 @@ class ApiClient:
         *,
         now_s: Callable[[], float],
         count: Callable[[str, int], None] = lambda verb, code: None,
-        timeout_s: float = TIMEOUT_S,
+        timeout_s: float = REQUEST_TIMEOUT_S,
         dial: Dial = dial,
         boot_s: Callable[[], float] | None = None,
     ) -> None:

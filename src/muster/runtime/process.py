@@ -23,7 +23,7 @@ from muster.api.policy import PodDisruptionBudget
 from muster.api.scheduling import CompositePodGroup, PodGroup
 from muster.api.storage import StorageObject, VolumeAttachment
 from muster.assembly.config import Config
-from muster.assembly.leadership import NAMESPACE
+from muster.assembly.leadership import FINISH_S, NAMESPACE
 from muster.assembly.profiles import build
 from muster.base.errors import ApiError, ConfigError
 from muster.dialects.native import (
@@ -76,7 +76,6 @@ from muster.runtime.searcher import Searcher
 from muster.runtime.watch import ListWatch, WatchedKind
 from muster.scheduling.scheduler import Scheduler
 
-FINISH_S = 8.0  # a request may take 5 s; kubelets give 30 s before they kill
 STALE_LEADER_S = 20.0
 HOST_NAME_MAX = 64  # an Event takes an instance of 128 characters at most
 YOUNG_OBJECTS_BEFORE_COLLECTION = 50_000

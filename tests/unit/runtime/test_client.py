@@ -10,9 +10,10 @@ import pytest
 from aiohttp import web
 from tests.unit.runtime.in_process import ManualClock, PairDialer, client_of, status
 
+from muster.assembly.leadership import REQUEST_TIMEOUT_S
 from muster.base.errors import ApiError, ConfigError, Conflict, Expired, Unavailable
 from muster.runtime import client as client_module
-from muster.runtime.client import NOT_SENT, TIMEOUT_S, Answer, ApiClient, ItemList, _lines_of, raise_for
+from muster.runtime.client import NOT_SENT, Answer, ApiClient, ItemList, _lines_of, raise_for
 from muster.runtime.credentials import (
     ClientCertificate,
     ExecStatus,
@@ -394,7 +395,7 @@ async def test_nothing_is_sent_where_the_machine_slept_while_credentials_were_as
     class Slow(Nobody):
         async def secret(self, now_s: float) -> Secret:
             nonlocal boot_s
-            boot_s += TIMEOUT_S
+            boot_s += REQUEST_TIMEOUT_S
             return await super().secret(now_s)
 
     async def answer(request: web.BaseRequest) -> web.Response:

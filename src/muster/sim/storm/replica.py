@@ -13,7 +13,7 @@ import msgspec
 from muster.apiserver.kinds import Kind as Row
 from muster.apiserver.store import Change
 from muster.assembly.config import Config
-from muster.assembly.leadership import JITTER, RETRY_S, Candidacy, Lease
+from muster.assembly.leadership import FINISH_S, JITTER, RETRY_S, Candidacy, Lease
 from muster.assembly.loopback import BRANCHES_PER_MS, SEARCH_S
 from muster.assembly.profiles import build
 from muster.assembly.requests import Call
@@ -40,7 +40,6 @@ from muster.sim.storm.weather import Sky
 from muster.sim.told import GangWhole, RoomAsTold, Told
 
 LEASE_NAME = "muster"
-_FINISH_S = 8.0  # as `runtime/process.py`
 _LOOK_S = 0.1
 _CRASH_WEIGHT = {
     "BindPod": 2.0,
@@ -202,7 +201,7 @@ class Replica:
         if not self.is_dead and not self._is_leaving:
             self._is_leaving = True
             self.is_deciding = False
-            self._leave(self.clock.now_s() + _FINISH_S)
+            self._leave(self.clock.now_s() + FINISH_S)
 
     def _leave(self, until_s: float) -> None:
         """What may land yet has to be waited for, or the lease runs out by itself."""
