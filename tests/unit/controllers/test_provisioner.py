@@ -67,6 +67,16 @@ def test_a_try_that_fails_gives_the_node_back_and_says_so(cluster: SmallCluster)
     assert phase_of(cluster.get(VOLUME_CLAIMS, "c")) == "Bound"
 
 
+def test_a_try_that_fails_for_no_pod_is_followed_by_another(cluster: SmallCluster) -> None:
+    add_class(cluster, provisioner=SIMULATED, parameters={"failures": "2", "delaySeconds": "5"})
+    add_claim(cluster, "c")
+    cluster.run(14)
+    assert [reason for _, reason, _ in cluster.events()].count("ProvisioningFailed") == 2
+    assert phase_of(cluster.get(VOLUME_CLAIMS, "c")) == "Pending"
+    cluster.run(2)
+    assert phase_of(cluster.get(VOLUME_CLAIMS, "c")) == "Bound"
+
+
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
