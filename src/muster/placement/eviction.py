@@ -58,11 +58,11 @@ class Try(Struct, frozen=True):
     """How to try the preemptor.
 
     `on`: on this fork, in these rows (None: all), each member on the feasible row that `steer` scores highest
-    (None: as always).  `members`: how many wait.  `work`: what a try costs, in rows judged.  `domains`: rows
-    to be tried on their own besides.
+    (None: as always); whether a refusal must say what refused it.  `members`: how many wait.  `work`: what a
+    try costs, in rows judged.  `domains`: rows to be tried on their own besides.
     """
 
-    on: Callable[[Snapshot, Int32 | None, Steer | None], Trial]
+    on: Callable[[Snapshot, Int32 | None, Steer | None, bool], Trial]
     members: int
     work: int = 1
     domains: tuple[Int32, ...] = ()
@@ -165,7 +165,7 @@ class EvictionSearch:
     def _run(self) -> Iterator[bool]:
         """The steps of the search; each gives True."""
         self._work += self._try.work + TRY_WORK + len(self._units)
-        found = self._everything_gone = self._try.on(self._ground, None, None)
+        found = self._everything_gone = self._try.on(self._ground, None, None, True)
         if not found.ok or not found.seats:
             for _ in self._try_with_some_staying(found):
                 yield True
@@ -209,7 +209,7 @@ class EvictionSearch:
             return False
         self._tries_left -= 1
         self._work += self._try.work + TRY_WORK
-        found = self._try.on(ground, rows, steer)
+        found = self._try.on(ground, rows, steer, self._best is None)  # nobody asks why beside an answer
         if not found.ok or len(found.seats) < self._wanted:
             self._rejectors |= found.rejectors
             return False

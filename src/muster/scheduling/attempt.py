@@ -54,10 +54,13 @@ class Attempt(Struct, frozen=True):
     unplaced: tuple[Pod, ...] = ()
 
 
-def attempt(cast: Cast, snapshot: Snapshot, runner: Runner, *, rows: Int32 | None = None) -> Attempt:
+def attempt(
+    cast: Cast, snapshot: Snapshot, runner: Runner, *, rows: Int32 | None = None, explain: bool = True
+) -> Attempt:
     """Try to place the waiting members of an entity; a plugin that raises makes an error of it.
 
-    `rows`: only there; None: on every node.
+    `rows`: only there; None: on every node.  `explain`: False where nobody will ask what refused whom; a
+    refusal then names no shortfalls and not all that rejected it.
     """
     fault = find_fault(cast)
     if fault is not None:
@@ -71,7 +74,7 @@ def attempt(cast: Cast, snapshot: Snapshot, runner: Runner, *, rows: Int32 | Non
     unranked = find_unranked(cast)
     if unranked:
         return Attempt(reason=UNSCHEDULABLE, message=unranked)
-    trial = TreeTrial(runner)
+    trial = TreeTrial(runner, explain=explain)
     rows = snapshot.live_rows() if rows is None else rows
     try:
         outcome = trial.place_root(cast, Board(snapshot.fork()), rows)

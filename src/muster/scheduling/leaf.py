@@ -50,6 +50,7 @@ class LeafTrial:
     """Places members of one leaf on a board that nobody else uses.
 
     `limit`: place no more than so many; None: all that fit.  `bias` [N] goes before the scores of nodes.
+    `explain`: whether one that finds no room is told why, which costs as much as looking for it.
     `being_tried` is who is asked about when a plugin raises.
     """
 
@@ -63,6 +64,7 @@ class LeafTrial:
         *,
         limit: int | None = None,
         bias: Float64 | None = None,
+        explain: bool = True,
     ) -> None:
         self.being_tried: Sequence[Member] = ()
         self._cast = cast
@@ -70,6 +72,7 @@ class LeafTrial:
         self._board = board
         self._runner = runner
         self._rows = rows
+        self._explain = explain
         self._limit = len(waiting) if limit is None else min(limit, len(waiting))
         judge = runner if bias is None else Biased(runner, bias)
         self._assigner = Assigner(board.fork, judge, rows)
@@ -90,7 +93,8 @@ class LeafTrial:
                 if row != UNPLACED:
                     self._placed.append((member, row))
                     continue
-                self._findings.own_texts[member.key] = self._shortfall_of(member).text
+                if self._explain:
+                    self._findings.own_texts[member.key] = self._shortfall_of(member).text
                 status = self._feasible(remaining)
                 if status.verdict is Verdict.UNSCHEDULABLE:
                     break

@@ -47,10 +47,14 @@ class Aim(Enum):
 
 
 class TreeTrial:
-    """One try at placing the waiting members of a root."""
+    """One try at placing the waiting members of a root.
 
-    def __init__(self, runner: Runner) -> None:
+    `explain`: whether a refusal says what refused whom.
+    """
+
+    def __init__(self, runner: Runner, *, explain: bool = True) -> None:
         self._runner = runner
+        self._explain = explain
         self._leaf_trial: LeafTrial | None = None
         self._bias: Float64 | None = None
         self._leaf_work_left = LEAF_WORK_MAX
@@ -133,7 +137,14 @@ class TreeTrial:
         if aim is not Aim.EVERYTHING:
             limit = max(0, cast.missing_count - len(board.placed(cast)))
         self._leaf_trial = LeafTrial(
-            cast, waiting, board.branch(), self._runner, rows, limit=limit, bias=self._bias
+            cast,
+            waiting,
+            board.branch(),
+            self._runner,
+            rows,
+            limit=limit,
+            bias=self._bias,
+            explain=self._explain,
         )
         return self._leaf_trial.run()
 
@@ -327,6 +338,8 @@ class TreeTrial:
     def _rejectors(self, cast: Cast, board: Board, placements: Placements) -> set[str]:
         """Every plugin that keeps a waiting member from a node of any placement: each can end the refusal."""
         runner, rows = self._runner, placements.all_rows()
+        if not self._explain:
+            return set(runner.generators)
         labels = runner.labels_read(board.fork.label_keys_read)
         pods = {
             member.shape(metadata=runner.reads_metadata, labels=labels): member.pod

@@ -24,24 +24,24 @@ from muster.scheduling.rejectors import widen
 from muster.scheduling.searches import Question
 from muster.scheduling.seating import seat, try_other_orders
 
-_NODES_MAX, _LOTS_MAX, _DOMAINS_MAX = 64, 8, 16  # searched exactly: some milliseconds
+_NODES_MAX, _LOTS_MAX, _DOMAINS_MAX = 64, 8, 16  # searched exactly: some milliseconds; nodes that any may use
 _BRANCHES = 50
 _EXACT_WORK = 10_000  # what that costs, in rows judged
 
 
-def trial_of(cast: Cast, runner: Runner) -> Callable[[Snapshot, Int32 | None, Steer | None], Trial]:
+def trial_of(cast: Cast, runner: Runner) -> Callable[[Snapshot, Int32 | None, Steer | None, bool], Trial]:
     """A way to try the entity on a fork, in all rows or some."""
 
-    def on(fork: Snapshot, rows: Int32 | None, steer: Steer | None) -> Trial:
+    def on(fork: Snapshot, rows: Int32 | None, steer: Steer | None, explain: bool) -> Trial:
         judge = runner if steer is None else runner.steered(steer)
-        found = attempt(cast, fork, judge, rows=rows)
+        found = attempt(cast, fork, judge, rows=rows, explain=explain)
         if found.reason == UNSCHEDULABLE and rows is None:
             found = _in_another_way(cast, fork, judge, may_search=steer is None) or found
         seats = tuple((member.pod, fork.row_of_node[node]) for member, node in found.placements)
         message = found.message
         if cast.group is None and found.shortfalls:
             message = found.shortfalls[0].text
-        if rows is None and steer is None:
+        if explain and rows is None and steer is None:
             found = widen(cast, fork, runner, found)
         return Trial(not found.reason, message, seats, found.rejectors, found.unplaced, found.missing)
 
@@ -63,9 +63,9 @@ def _in_another_way(cast: Cast, fork: Snapshot, runner: Runner, *, may_search: b
 
 
 def _is_small(question: Question) -> bool:
-    root = question.problem.root
+    root, feasible = question.problem.root, question.problem.packing.feasible
     return (
-        len(question.node_names) <= _NODES_MAX
+        feasible.any(axis=0).sum() <= _NODES_MAX
         and len(question.lots) <= _LOTS_MAX
         and len(root.domains) <= _DOMAINS_MAX
     )
@@ -84,7 +84,7 @@ def work_of(cast: Cast, runner: Runner, snapshot: Snapshot) -> int:
         of_shape.setdefault(shape_of(member, snapshot, runner), []).append(member)
     greedy = sum(len(rows) + _one_by_one(alike, runner, snapshot, rows) for alike in of_shape.values())
     is_unlike = cast.is_composite or len(of_shape) > 1
-    return greedy + (_EXACT_WORK if is_unlike and len(rows) <= _NODES_MAX else 0)
+    return greedy + (_EXACT_WORK if is_unlike else 0)
 
 
 def _one_by_one(alike: Sequence[Member], runner: Runner, snapshot: Snapshot, rows: Int32) -> int:

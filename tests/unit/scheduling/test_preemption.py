@@ -251,7 +251,9 @@ class Helper:
         seats = tuple(
             (pod, row)
             for (pod, _), (_, row) in zip(
-                preemptor.trial.on(preemptor.snapshot, None, None).seats or (), victims[0].pods, strict=False
+                preemptor.trial.on(preemptor.snapshot, None, None, True).seats or (),
+                victims[0].pods,
+                strict=False,
             )
         )
         return Rescue(self.status, Eviction(seats, victims, cost_of(victims, ())))

@@ -40,5 +40,19 @@ def test_groups_of_a_tree_that_no_order_places_are_searched_for_exactly_before_a
     assert len(world.bound) == 7
 
 
+def test_nodes_that_none_of_them_may_use_do_not_make_the_search_too_large() -> None:
+    world = World()
+    for index in range(70):
+        world.node(f"other-{index}", cpu=1)
+    for name, cpu in (("n0", 6), ("n1", 9), ("n2", 5)):
+        world.node(name, cpu=cpu, labels={"pool": "own"})
+        world.pod(f"weak-{name}", node=name, cpu=cpu, priority=10)
+    world.group("g", 7, priority=100)
+    for index, cpu in enumerate((1, 1, 4, 4, 4, 3, 3)):
+        world.members("g", index, cpu=cpu, priority=100, node_selector={"pool": "own"})
+    assert sorted(world.run(30).evicted) == WEAK
+    assert len(world.bound) == 7
+
+
 def test_nobody_goes_for_unlike_members_that_have_no_placement_at_all() -> None:
     assert gang(full_world(), 3, 3, 3, 3, 4, 4).evicted == []
