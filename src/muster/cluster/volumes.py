@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from muster.api.core import Pod
 from muster.api.meta import is_older
+from muster.api.quantity import parse_quantity
 from muster.api.storage import (
     CSIDriver,
     CSINode,
@@ -182,7 +183,10 @@ class VolumeBook:
         return {node_name: frozenset(there) for node_name, there in found.items()}
 
     def _kept(self) -> dict[ClaimKey, str]:
-        """A volume that names a claim, by its uid or for whichever has the name; the first by name."""
+        """A volume that names a claim, by its uid or for whichever has the name; the first by name.
+
+        One that is too small or of another mode will not be bound to it, whatever it says.
+        """
         kept: dict[ClaimKey, str] = {}
         for volume in self._objects[PersistentVolume].values():
             assert isinstance(volume, PersistentVolume)
@@ -193,9 +197,25 @@ class VolumeBook:
             claim = self._objects[PersistentVolumeClaim].get(key)
             if not isinstance(claim, PersistentVolumeClaim) or claim.spec.volume_name:
                 continue
-            if reference.uid in ("", claim.metadata.uid):
+            if reference.uid in ("", claim.metadata.uid) and _can_keep_promise(volume, claim):
                 kept[key] = min(name, kept.get(key, name))
         return kept
+
+
+def size_of(volume: PersistentVolume) -> int:
+    """Its capacity in bytes."""
+    return parse_quantity((volume.spec.capacity or {}).get("storage", 0))
+
+
+def asked_of(claim: PersistentVolumeClaim) -> int:
+    """What a claim asks for, in bytes."""
+    requests = claim.spec.resources.requests if claim.spec.resources is not None else None
+    return parse_quantity((requests or {}).get("storage", 0))
+
+
+def _can_keep_promise(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    stays = volume.metadata.deletion_timestamp is None
+    return stays and volume.spec.volume_mode == claim.spec.volume_mode and size_of(volume) >= asked_of(claim)
 
 
 def claims_of(pod: Pod) -> tuple[tuple[ClaimKey, bool], ...]:

@@ -27,6 +27,7 @@ from muster.controllers.volume_readings import (
     PROVISIONED_BY,
     PROVISIONER,
     SELECTED_NODE,
+    can_keep_promise,
     can_serve,
     class_name_of,
     class_of,
@@ -111,7 +112,11 @@ def _volume_for(claim: Object, view: View) -> Object | None:
         serves = volume is not None and is_free(volume) and can_serve(volume, asked)
         return volume if volume is not None and (serves or is_for(volume, claim)) else None
     volumes = list(view.list(VOLUMES))
-    promised = [volume for volume in volumes if is_for(volume, claim) and not is_deleting(volume)]
+    promised = [
+        volume
+        for volume in volumes
+        if is_for(volume, claim) and not is_deleting(volume) and can_keep_promise(volume, claim)
+    ]
     if promised:
         return promised[0]
     if waits_for_consumer(claim, view):

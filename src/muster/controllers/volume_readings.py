@@ -76,15 +76,20 @@ def asked_of(claim: Object) -> int:
 
 def can_serve(volume: Object, claim: Object) -> bool:
     """Whether a volume is what a claim asks for: class, mode, access, size and labels."""
-    offered, asked = spec_of(volume), spec_of(claim)
     if class_name_of(volume) != class_name_of(claim):
         return False
+    selector = spec_of(claim).get("selector")
+    if selector is not None and not matches(selector, volume["metadata"].get("labels")):
+        return False
+    return can_keep_promise(volume, claim)
+
+
+def can_keep_promise(volume: Object, claim: Object) -> bool:
+    """Whether a volume that names a claim may be bound to it: neither class nor labels matter then."""
+    offered, asked = spec_of(volume), spec_of(claim)
     if (offered.get("volumeMode") or "Filesystem") != (asked.get("volumeMode") or "Filesystem"):
         return False
     if not set(asked.get("accessModes") or ()) <= set(offered.get("accessModes") or ()):
-        return False
-    selector = asked.get("selector")
-    if selector is not None and not matches(selector, volume["metadata"].get("labels")):
         return False
     return size_of(volume) >= asked_of(claim)
 

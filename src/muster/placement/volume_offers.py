@@ -22,7 +22,7 @@ from muster.api.storage import (
 )
 from muster.base.arrays import Bool
 from muster.cluster.snapshot import Snapshot
-from muster.cluster.volumes import ClaimKey, Volumes, claims_of
+from muster.cluster.volumes import ClaimKey, Volumes, asked_of, claims_of, size_of
 
 # Zone and region: the label, and the old one that nodes and volumes of former days still carry.
 _ZONE_LABELS = {
@@ -279,17 +279,6 @@ def suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     if asked.selector is not None and not matches_selector(asked.selector, volume.metadata.labels):
         return False
     return size_of(volume) >= asked_of(claim)
-
-
-def size_of(volume: PersistentVolume) -> int:
-    """Its capacity in bytes."""
-    return parse_quantity((volume.spec.capacity or {}).get("storage", 0))
-
-
-def asked_of(claim: PersistentVolumeClaim) -> int:
-    """What a claim asks for, in bytes."""
-    requests = claim.spec.resources.requests if claim.spec.resources is not None else None
-    return parse_quantity((requests or {}).get("storage", 0))
 
 
 def allows(chosen: StorageClass, node: Node) -> bool:

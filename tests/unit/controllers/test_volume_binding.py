@@ -6,7 +6,7 @@ from tests.unit.controllers.volume_manifests import add_claim, add_class, add_vo
 
 from muster.controllers.ports import VOLUME_CLAIMS, VOLUMES
 from muster.controllers.volume_binding import VolumeBinding
-from muster.controllers.volume_readings import PROVISIONER, SELECTED_NODE, phase_of
+from muster.controllers.volume_readings import PROVISIONER, SELECTED_NODE, phase_of, spec_of
 
 
 @pytest.fixture
@@ -51,6 +51,21 @@ def test_a_volume_promised_by_name_is_bound_whatever_the_class(cluster: SmallClu
     add_claim(cluster, "c")
     add_volume(cluster, "v", claimRef={"namespace": "default", "name": "c"})
     assert phase_of(cluster.get(VOLUME_CLAIMS, "c")) == "Bound"
+
+
+def test_a_volume_promised_by_name_is_not_bound_if_it_is_too_small_or_of_another_kind(
+    cluster: SmallCluster,
+) -> None:
+    for name, size, fields in (
+        ("small", "1Mi", {}),
+        ("block", "1Gi", {"volumeMode": "Block"}),
+        ("reader", "1Gi", {"accessModes": ["ReadOnlyMany"]}),
+    ):
+        add_volume(cluster, name, size, claimRef={"namespace": "default", "name": name}, **fields)
+        add_claim(cluster, name)
+        assert phase_of(cluster.get(VOLUME_CLAIMS, name)) == "Pending"
+    add_volume(cluster, "right", claimRef={"namespace": "default", "name": "small"})
+    assert spec_of(cluster.get(VOLUME_CLAIMS, "small"))["volumeName"] == "right"
 
 
 def test_a_volume_that_a_claim_names_is_not_bound_if_it_is_too_small(cluster: SmallCluster) -> None:

@@ -163,6 +163,20 @@ def test_a_volume_that_is_kept_for_a_former_claim_of_the_name_is_nobody_s() -> N
     assert (needs.volume_names, needs.open_claims) == ((), (KEY,))
 
 
+@pytest.mark.parametrize("offered", [{"size": "1Mi"}, {"volume_mode": "Block"}])
+def test_a_volume_that_names_a_claim_and_is_not_what_it_asks_for_is_nobody_s(offered: dict[str, str]) -> None:
+    known = volumes_with(make_class(), make_claim("c"), make_volume("v", claim="c", **offered))
+    needs = find_needs(make_pod(volumes=mounts("c")), known)
+    assert (needs.volume_names, needs.open_claims) == ((), (KEY,))
+
+
+def test_a_volume_that_names_a_claim_and_is_going_is_nobody_s() -> None:
+    going = make_volume("v", claim="c")
+    going = replace(going, metadata=replace(going.metadata, deletion_timestamp="2026-01-01T00:00:30Z"))
+    needs = find_needs(make_pod(volumes=mounts("c")), volumes_with(make_class(), make_claim("c"), going))
+    assert (needs.volume_names, needs.open_claims) == ((), (KEY,))
+
+
 def test_a_volume_that_is_not_available_is_not_given_away() -> None:
     failed = replace(make_volume("v"), status=VolumeStatus("Failed"))
     found = offers_with(make_class(), make_claim("c"), failed)
