@@ -6,7 +6,7 @@ from forgetting that.  In come conditions that ought to hold; out go `PatchPodSt
 `PatchGroupStatus`, or nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from muster.api.core import Pod
 from muster.api.meta import Condition
 from muster.api.times import format_seconds
+from muster.base.heap import KeyedHeap
 from muster.framework.groups import Group, GroupKey, ObjectKey
 from muster.framework.ports import PatchGroupStatus, PatchPodStatus
 
@@ -51,6 +52,7 @@ class Conditions:
     def __init__(self) -> None:
         self._groups: dict[GroupKey, tuple[str, dict[str, _Written]]] = {}  # uid and conditions by type
         self._pods: dict[str, _Written] = {}  # by uid
+        self._hidden: KeyedHeap[GroupKey] = KeyedHeap()  # seen without what was written: believed until then
 
     # ── groups ───────────────────────────────────────────────────────────────────────────────────
 
@@ -115,22 +117,38 @@ class Conditions:
         """The object has been seen: what it shows is no news any more.  Gives whether a write has arrived."""
         uid, written = self._groups.get(group.key, ("", {}))
         if uid != group.uid:
-            self._groups.pop(group.key, None)
+            self.lose_group(group.key)
             return False
         has_arrived = False
         for type_, write in list(written.items()):
             shown = group.find_condition(type_)
             arrived = shown is None if write.condition is None else _says_the_same(shown, write.condition)
             has_arrived |= arrived
-            if arrived or now_s - write.at_s > UNSEEN_S_MAX:
+            if arrived or now_s >= write.at_s + UNSEEN_S_MAX:
                 del written[type_]
-        if not written:
+        if written:
+            oldest_s = min(write.at_s for write in written.values())
+            self._hidden.put(group.key, (oldest_s + UNSEEN_S_MAX,))
+        else:
             self._groups.pop(group.key, None)
+            self._hidden.remove(group.key)
         return has_arrived
+
+    def next_due_s(self) -> float | None:
+        """When a write that a group does not show is not believed any more."""
+        first = self._hidden.peek()
+        return None if first is None else first[1][0]
+
+    def tick(self, now_s: float) -> Iterator[GroupKey]:
+        """Groups to be seen again as they are known: what was written on them may never be shown."""
+        while (first := self._hidden.peek()) is not None and first[1][0] <= now_s:
+            self._hidden.remove(first[0])
+            yield first[0]
 
     def lose_group(self, key: GroupKey) -> None:
         """The object is gone, and what was written with it."""
         self._groups.pop(key, None)
+        self._hidden.remove(key)
 
     # ── pods ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -148,6 +166,7 @@ class Conditions:
             message=shorten(message),
             observed_generation=pod.metadata.generation,
         )
+        self.see_pod(pod, now_s)
         known = self.of_pod(pod)
         if _says_the_same(known, wanted):
             return None
@@ -165,7 +184,7 @@ class Conditions:
         if written is None or written.condition is None:
             return
         shown = pod.find_condition(POD_SCHEDULED)
-        if _says_the_same(shown, written.condition) or now_s - written.at_s > UNSEEN_S_MAX:
+        if _says_the_same(shown, written.condition) or now_s >= written.at_s + UNSEEN_S_MAX:
             del self._pods[pod.metadata.uid]
 
     def lose_pod(self, uid: str) -> None:

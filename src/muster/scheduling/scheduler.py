@@ -403,6 +403,9 @@ class Scheduler:
         effects += bind_prepared(books, now_s)
         for entity in (*books.queue.tick(now_s), *books.gangs.tick(now_s)):
             books.touch(entity)
+        for key in books.conditions.tick(now_s):
+            group = books.members.find_group(key)
+            effects += [] if group is None else self._group_seen(GroupSeen(group), now_s)
         effects += review_touched(books, now_s, restored=self._restoring)
         self._restoring = False
         for entity in books.speech.tick(now_s):
@@ -441,6 +444,7 @@ class Scheduler:
                         books.preparations.next_due_s(),
                         books.speech.next_due_s(),
                         books.gangs.next_due_s(),
+                        books.conditions.next_due_s(),
                         next_look_s(books),
                     )
                     if at_s is not None

@@ -108,6 +108,28 @@ def test_a_write_never_seen_is_not_believed_for_ever() -> None:
     assert not conditions.has_been_scheduled(group)
 
 
+def test_a_group_that_does_not_show_what_was_written_is_looked_at_again() -> None:
+    conditions = Conditions()
+    group = make_group("g")
+    patch = conditions.patch_group(group, [TRUE], now_s=10)
+    assert conditions.next_due_s() is None
+    conditions.see_group(group, 11)
+    assert conditions.next_due_s() == 10 + UNSEEN_S_MAX
+    assert list(conditions.tick(10 + UNSEEN_S_MAX)) == [group.key]
+    conditions.see_group(group, 12)
+    conditions.see_group(shown(group, patch), 13)
+    assert conditions.next_due_s() is None
+
+
+def test_a_pod_that_does_not_show_what_was_written_is_told_again_at_the_next_attempt() -> None:
+    conditions = Conditions()
+    pod = make_pod("p")
+    words = {"reason": "Unschedulable", "message": "no room"}
+    assert conditions.patch_pod(pod, **words, now_s=10) is not None
+    assert conditions.patch_pod(pod, **words, now_s=9 + UNSEEN_S_MAX) is None
+    assert conditions.patch_pod(pod, **words, now_s=10 + UNSEEN_S_MAX) is not None
+
+
 def test_a_group_of_the_same_name_starts_with_nothing() -> None:
     conditions = Conditions()
     conditions.patch_group(make_group("g", uid="old"), [TRUE], now_s=10)

@@ -5,6 +5,7 @@ from tests.unit.scheduling.world import World, key_of
 
 from muster.api.meta import Condition
 from muster.framework.ports import PatchGroupStatus
+from muster.scheduling.conditions import UNSEEN_S_MAX
 
 
 def gang(count: int = 3, nodes_cpu: int = 8) -> World:
@@ -70,6 +71,19 @@ def test_what_an_older_write_that_lands_late_says_is_corrected_within_five_secon
     world.change_group("g", conditions=older)
     assert whole(world) == ("False", "MembersLost")
     world.run(5)
+    assert whole(world) == ("True", "Bound")
+
+
+def test_a_word_that_an_older_write_replaced_before_it_was_ever_shown_is_said_again_a_minute_later() -> None:
+    world = gang().run(60).delete("g-1").run()
+    older = world.groups[key_of("g")].conditions
+    world.hides_status = True
+    owned(world, "g", 1).run(5)
+    assert whole(world) == ("True", "Bound")
+    world.hides_status = False
+    world.change_group("g", conditions=older).run(UNSEEN_S_MAX - 1)
+    assert whole(world) == ("False", "MembersLost")
+    world.run(6)
     assert whole(world) == ("True", "Bound")
 
 

@@ -4,7 +4,7 @@ Objects are kept as the API has them; bindings are accepted unless `refused` nam
 and every write is seen again on the watch.  Only the test moves the clock.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -48,6 +48,7 @@ from muster.scheduling.scheduler import Scheduler
 from muster.testing.builders import make_group, make_node, make_pod
 
 START_S = 1_800_000_000.0
+WAKES_MAX = 10_000  # at one moment: more is a timer that stays due for ever
 
 
 def key_of(name: str) -> ObjectKey:
@@ -67,6 +68,7 @@ class World:
         self.mute = False  # bindings get no answer and do not land
         self.deny_status = False
         self.denied_groups: set[str] = set()  # on which nothing may be said
+        self.hides_status = False  # what is said on groups lands and is not shown
         self.deny_evictions = False
         self.grace_s = 0.0  # how long the evicted stay after all
         self.evicted: list[str] = []
@@ -158,9 +160,11 @@ class World:
 
     def run(self, seconds: float = 0.0) -> "World":
         """Let time pass, waking the scheduler whenever it asked for it."""
-        until_s = self.now_s + seconds
+        until_s, moments = self.now_s + seconds, Counter[float]()
         while self._wake_s is not None and self._wake_s <= until_s:
             self.now_s = max(self.now_s, self._wake_s)
+            moments[self.now_s] += 1
+            assert moments[self.now_s] < WAKES_MAX, f"still due at {self.now_s} after {WAKES_MAX} wakes"
             self._wake_s = None
             self.tell(TimeReached())
         self.now_s = until_s
@@ -304,7 +308,8 @@ class World:
         new = {condition.type for condition in effect.set_conditions} | set(effect.remove_conditions)
         kept = tuple(condition for condition in group.conditions if condition.type not in new)
         self.groups[effect.key] = replace(group, conditions=(*kept, *effect.set_conditions))
-        self.tell(GroupSeen(self.groups[effect.key]))
+        if not self.hides_status:
+            self.tell(GroupSeen(self.groups[effect.key]))
 
     @staticmethod
     def _group_of(pod: Pod) -> ObjectKey | None:
