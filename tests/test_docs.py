@@ -38,7 +38,7 @@ from muster.framework.ports import (
     WriteClaim,
 )
 from muster.runtime.inspection import RIGHTS
-from muster.runtime.process import KINDS
+from muster.runtime.kinds import KINDS
 from muster.scheduling import metrics as core_metrics
 
 ROOT = Path(__file__).parent.parent

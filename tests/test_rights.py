@@ -8,11 +8,12 @@ import pytest
 from aiohttp import web
 from tests.test_docs import right_of, rights_given
 from tests.unit.runtime.in_process import status
-from tests.unit.runtime.test_metrics import ask
+from tests.unit.runtime.test_health import ask
 from tests.unit.runtime.test_process import FakeCluster
 
 from muster.base.errors import ConfigError
-from muster.runtime.process import KINDS, PODS, SchedulerProcess
+from muster.runtime.kinds import KINDS, PODS
+from muster.runtime.process import SchedulerProcess
 
 Right = tuple[str, str, str]
 
@@ -97,7 +98,7 @@ async def sign_of(right: Right, process: SchedulerProcess) -> bool:
 
     _, resource, verb = right
     if resource == "leases":
-        code, text = await ask(process._health, "/readyz")
+        code, text = await ask(process.make_health(), "/readyz")
         return code == 500 and f"cannot {verb} resource 'leases'" in text
     if verb in ("list", "watch"):
         return counted(f'muster_watch_failures_total{{resource="{resource}"}}')

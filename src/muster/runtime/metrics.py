@@ -1,15 +1,13 @@
-"""Counters and timings as Prometheus text, and the small HTTP server that shows them and our health.
+"""Counters and timings as Prometheus text.
 
 In come the core's plain numbers (`scheduling/metrics.py`) and the counts of watches, executor and client; out
-come /metrics, /healthz, /livez and /readyz.  Names and labels are kube-scheduler's where it has them, the
-rest is `muster_`.  As with kube-scheduler a standby is ready: readiness means in sync, not leading.
+comes the page.  Names and labels are kube-scheduler's where it has them, the rest is `muster_`.  Next:
+`health.py`, which serves it.
 """
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from aiohttp import web
 from msgspec import Struct
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -26,7 +24,6 @@ CONTENT_TYPE = "text/plain; version=0.0.4"
 Key = tuple[str, Labels]
 Plain = CounterMetricFamily | GaugeMetricFamily
 _Value = TypeVar("_Value")
-Check = Callable[[], str]  # "" when all is well, else what is not
 
 HELP = {
     core.ATTEMPTS: "Attempts to place pod groups, by result.",
@@ -145,7 +142,7 @@ def _buckets(histogram: Histogram) -> list[tuple[str, float]]:
     return buckets
 
 
-# ── the server ───────────────────────────────────────────────────────────────────────────────────
+# ── where it is served ───────────────────────────────────────────────────────────────────────────
 
 
 class Address(Struct, frozen=True):
@@ -163,58 +160,3 @@ def parse_address(text: str) -> Address | None:
     if not separator or not port.isdigit() or int(port) > 65535:
         raise ConfigError(f"needs HOST:PORT or 0, got {text!r}", path="--metrics-bind-address")
     return Address(host.strip("[]") or "0.0.0.0", int(port))
-
-
-class HealthServer:
-    """Serves /metrics, /healthz, /livez and /readyz on one address."""
-
-    def __init__(
-        self, page: Callable[[], bytes], *, alive: Mapping[str, Check], ready: Mapping[str, Check]
-    ) -> None:
-        self._page = page
-        self._alive = alive
-        self._ready = ready
-        self._runner: web.AppRunner | None = None
-
-    async def start(self, address: Address) -> None:
-        """Listen.  Raises ConfigError if the address cannot be had."""
-        app = web.Application()
-        app.router.add_get("/metrics", self._show_metrics)
-        app.router.add_get("/healthz", self._show_health)
-        app.router.add_get("/livez", self._show_health)
-        app.router.add_get("/readyz", self._show_readiness)
-        self._runner = web.AppRunner(app, access_log=None)
-        await self._runner.setup()
-        try:
-            await web.TCPSite(self._runner, address.host, address.port, reuse_address=True).start()
-        except OSError as error:
-            await self.stop()
-            raise ConfigError(
-                f"cannot listen on {address.host}:{address.port}: {os.strerror(error.errno or 0).lower()}",
-                path="--metrics-bind-address",
-                hint="give another address, or 0 for none",
-            ) from error
-
-    async def stop(self) -> None:
-        """Stop listening."""
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
-
-    async def _show_metrics(self, request: web.Request) -> web.Response:
-        return web.Response(body=self._page(), headers={"Content-Type": CONTENT_TYPE})
-
-    async def _show_health(self, request: web.Request) -> web.Response:
-        return _answer(self._alive, is_verbose="verbose" in request.query)
-
-    async def _show_readiness(self, request: web.Request) -> web.Response:
-        return _answer({**self._alive, **self._ready}, is_verbose="verbose" in request.query)
-
-
-def _answer(checks: Mapping[str, Check], *, is_verbose: bool) -> web.Response:
-    """Plain `ok`, or with code 500 one line a check, as the stock components answer."""
-    found = {name: check() for name, check in checks.items()}
-    if not any(found.values()) and not is_verbose:
-        return web.Response(text="ok")
-    lines = [f"[-]{name} failed: {fault}" if fault else f"[+]{name} ok" for name, fault in found.items()]
-    return web.Response(text="\n".join(lines) + "\n", status=500 if any(found.values()) else 200)

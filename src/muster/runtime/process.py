@@ -12,60 +12,28 @@ import signal
 import socket
 import uuid
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct
 
-from muster.api.core import Namespace, Node, Pod
-from muster.api.devices import DeviceObject, DeviceTaintRule
-from muster.api.policy import PodDisruptionBudget
-from muster.api.scheduling import CompositePodGroup, PodGroup
-from muster.api.storage import StorageObject, VolumeAttachment
 from muster.assembly.config import Config
 from muster.assembly.leadership import FINISH_S, NAMESPACE
 from muster.assembly.profiles import build
 from muster.base.errors import ApiError, ConfigError
-from muster.dialects.native import (
-    DEVICE_KINDS,
-    STORAGE_KINDS,
-    budget_of,
-    composite_of,
-    group_key_of,
-    group_of,
-)
-from muster.framework.ports import (
-    CompositeGone,
-    CompositeSeen,
-    DevicesGone,
-    DevicesSeen,
-    GroupGone,
-    GroupSeen,
-    NamespaceGone,
-    NamespaceSeen,
-    NodeGone,
-    NodeSeen,
-    PdbGone,
-    PdbSeen,
-    PodGone,
-    PodSeen,
-    Search,
-    StorageGone,
-    StorageSeen,
-    Synced,
-)
+from muster.framework.ports import Search, Synced
 from muster.runtime.client import ApiClient
 from muster.runtime.clock import Clock
 from muster.runtime.connections import Dial
 from muster.runtime.dialing import dial
 from muster.runtime.executor import Executor
+from muster.runtime.kinds import KINDS
 from muster.runtime.kubeconfig import Access
 from muster.runtime.leader import LeaderElector
 from muster.runtime.loop import SchedulerLoop
 from muster.runtime.memory import find_trim, keep_trimmed
 from muster.runtime.metrics import (
     Address,
-    HealthServer,
     Key,
     MetricsPage,
     RequestCounts,
@@ -75,6 +43,9 @@ from muster.runtime.metrics import (
 from muster.runtime.searcher import Searcher
 from muster.runtime.watch import ListWatch, WatchedKind
 from muster.scheduling.scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from muster.runtime.health import HealthServer
 
 STALE_LEADER_S = 20.0
 HOST_NAME_MAX = 64  # an Event takes an instance of 128 characters at most
@@ -91,94 +62,6 @@ class RunSettings(Struct, frozen=True):
     lease_namespace: str = NAMESPACE
     lease_name: str | None = None
     metrics_address: Address | None = None
-
-
-PODS = WatchedKind(
-    "pods",
-    "/api/v1/pods",
-    Pod,
-    lambda pod: PodSeen(pod, group_key_of(pod)),
-    lambda key, uid: PodGone(key, uid),
-    # Of a pod that waits every version is told, for its binding names it.
-    is_no_news=lambda told, now: bool(told.spec.node_name) and now.is_all_but_version(told),
-)
-NODES = WatchedKind("nodes", "/api/v1/nodes", Node, NodeSeen, lambda key, uid: NodeGone(key.name))
-NAMESPACES = WatchedKind(
-    "namespaces",
-    "/api/v1/namespaces",
-    Namespace,
-    lambda found: NamespaceSeen(found.metadata.name, found.metadata.labels or {}),
-    lambda key, uid: NamespaceGone(key.name),
-    without="rules with a namespace selector know namespaces by name only",
-)
-GROUPS = WatchedKind(
-    "podgroups",
-    "/apis/scheduling.k8s.io/v1beta1/podgroups",
-    PodGroup,
-    lambda pod_group: GroupSeen(group_of(pod_group)),
-    lambda key, uid: GroupGone(key, uid),
-)
-COMPOSITES = WatchedKind(
-    "compositepodgroups",
-    "/apis/scheduling.k8s.io/v1alpha3/compositepodgroups",
-    CompositePodGroup,
-    lambda composite: CompositeSeen(composite_of(composite)),
-    lambda key, uid: CompositeGone(key, uid),
-    without="pod groups that name a composite group wait for it",
-)
-BUDGETS = WatchedKind(
-    "poddisruptionbudgets",
-    "/apis/policy/v1/poddisruptionbudgets",
-    PodDisruptionBudget,
-    lambda pdb: PdbSeen(budget_of(pdb)),
-    lambda key, uid: PdbGone(key, uid),
-    without="preemption does not heed disruption budgets",
-)
-
-
-_WITHOUT: dict[type[StorageObject | DeviceObject], str] = {
-    VolumeAttachment: "volumes that nodes still have attached after their pods went do not count",
-    DeviceTaintRule: "taints that rules put on devices are not known",
-}
-
-
-def _storage_kind(resource: str, kind: type[StorageObject]) -> WatchedKind[Any]:
-    """A kind of volumes, claims, or of what says how volumes come to be."""
-    root = "/api/v1" if resource.startswith("persistent") else "/apis/storage.k8s.io/v1"
-    return WatchedKind(
-        resource,
-        f"{root}/{resource}",
-        kind,
-        StorageSeen,
-        lambda key, uid: StorageGone(kind, key, uid),
-        without=_WITHOUT.get(kind, "pods whose volumes depend on them wait"),
-    )
-
-
-def _device_kind(resource: str, kind: type[DeviceObject]) -> WatchedKind[Any]:
-    """Devices, classes and taints of them, and claims for some."""
-    return WatchedKind(
-        resource,
-        f"/apis/resource.k8s.io/v1/{resource}",
-        kind,
-        DevicesSeen,
-        lambda key, uid: DevicesGone(kind, key, uid),
-        without=_WITHOUT.get(kind, "pods that claim devices wait"),
-    )
-
-
-DEVICES = tuple(_device_kind(resource, kind) for resource, kind in DEVICE_KINDS.items())
-STORAGE = tuple(_storage_kind(resource, kind) for resource, kind in STORAGE_KINDS.items())
-KINDS: tuple[WatchedKind[Any], ...] = (
-    NAMESPACES,
-    NODES,
-    *STORAGE,
-    *DEVICES,
-    BUDGETS,
-    COMPOSITES,
-    GROUPS,
-    PODS,
-)
 
 
 def lease_names(settings: RunSettings) -> tuple[str, ...]:
@@ -229,11 +112,7 @@ class SchedulerProcess:
         self._watches = [self._watch_of(kind) for kind in KINDS]
         self._electors = [self._elector_of(name) for name in lease_names(settings)]
         self._page = MetricsPage(scheduler.metrics, counters=self._counters, gauges=self._gauges)
-        self._health = HealthServer(
-            self._page.text,
-            alive={"leaderElection": self._check_leader},
-            ready={"sync": self._check_sync, "lease": self._check_rights},
-        )
+        self._health: HealthServer | None = None
         self._stopping = asyncio.Event()
         self._leads = False
         self._is_lost = False
@@ -245,8 +124,6 @@ class SchedulerProcess:
         async with self._client:
             version = await self._client.check_connection()
             await self._check_served()
-            if self._settings.metrics_address is not None:
-                await self._health.start(self._settings.metrics_address)
             log.info(
                 "connected to %s (%s) as %s, for pods of %s",
                 self._client.server,
@@ -258,7 +135,8 @@ class SchedulerProcess:
                 await self._run_tasks()
             finally:
                 await self._leave()
-                await self._health.stop()
+                if self._health is not None:
+                    await self._health.stop()
         if self._refusal is not None:
             raise self._refusal
         return 1 if self._is_lost else 0
@@ -273,6 +151,16 @@ class SchedulerProcess:
         """Begin to go, in good order."""
         self._stopping.set()
 
+    def make_health(self) -> "HealthServer":
+        """What answers scrapes and probes."""
+        from muster.runtime.health import HealthServer  # aiohttp: 0.2 s
+
+        return HealthServer(
+            self._page.text,
+            alive={"leaderElection": self._check_leader},
+            ready={"sync": self._check_sync, "lease": self._check_rights},
+        )
+
     # ── life ─────────────────────────────────────────────────────────────────────────────────────
 
     async def _run_tasks(self) -> None:
@@ -280,11 +168,24 @@ class SchedulerProcess:
         async with asyncio.TaskGroup() as group:
             self._watch_tasks = [group.create_task(watch.run()) for watch in self._watches]
             tasks = [group.create_task(self._loop.run()), group.create_task(self._lead(group))]
+            if self._settings.metrics_address is not None:
+                tasks.append(group.create_task(self._serve_health(self._settings.metrics_address)))
             if (trim := find_trim()) is not None:
                 tasks.append(group.create_task(keep_trimmed(trim, now_s=self._now_s, pause=asyncio.sleep)))
             await self._stopping.wait()
             for task in (*tasks, *self._watch_tasks):
                 task.cancel()
+
+    async def _serve_health(self, address: Address) -> None:
+        """Answer scrapes and probes; what serves them is loaded while the first lists are waited for."""
+        health = await asyncio.to_thread(self.make_health)
+        try:
+            await health.start(address)
+        except ConfigError as error:
+            self._refusal = error
+            self.stop()
+            return
+        self._health = health
 
     def _signalled(self, number: signal.Signals) -> None:
         """Go in good order; the same signal again is not caught any more."""

@@ -2,28 +2,27 @@
 
 import asyncio
 import json
+import socket
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
-from aiohttp import web
+from aiohttp import ClientError, ClientSession, web
 from tests.unit.runtime.in_process import PairDialer, status
 
-from muster.api.core import Pod
 from muster.assembly.config import Config
 from muster.assembly.profiles import build
 from muster.base.errors import ConfigError
-from muster.framework.groups import ObjectKey
-from muster.framework.ports import GroupGone, GroupSeen, NodeGone, PodGone, PodSeen
 from muster.runtime import process as process_module
 from muster.runtime.clock import Clock
 from muster.runtime.credentials import Nobody
+from muster.runtime.kinds import GROUPS, KINDS, NODES, PODS
 from muster.runtime.kubeconfig import Access
-from muster.runtime.process import GROUPS, KINDS, NODES, PODS, RunSettings, SchedulerProcess, lease_names
+from muster.runtime.metrics import Address
+from muster.runtime.process import RunSettings, SchedulerProcess, lease_names
 from muster.runtime.watch import WatchedKind
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
@@ -190,6 +189,35 @@ async def test_the_lease_is_taken_and_given_back(cluster: FakeCluster) -> None:
     assert cluster.leases["muster"]["spec"]["holderIdentity"] == ""
 
 
+async def test_probes_are_answered_while_the_scheduler_runs(cluster: FakeCluster) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    async with cluster.running(metrics_address=Address("127.0.0.1", port)):
+        assert await probe(port) == "ok"
+    with pytest.raises(ClientError):
+        await probe(port, tries=1)
+
+
+async def probe(port: int, tries: int = 10_000) -> str:
+    """What is answered, once somebody listens."""
+    async with ClientSession() as session:
+        while True:
+            tries -= 1
+            try:
+                async with session.get(f"http://127.0.0.1:{port}/livez") as answer:
+                    return await answer.text()
+            except ClientError:
+                if not tries:
+                    raise
+
+
+async def test_an_address_that_somebody_has_ends_it_and_names_the_option(cluster: FakeCluster) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = Address("127.0.0.1", taken.getsockname()[1])
+        with pytest.raises(ConfigError, match="--metrics-bind-address: cannot listen on"):
+            await cluster.process(metrics_address=address).run()
+
+
 async def test_who_stands_by_for_the_first_of_its_leases_looks_at_the_others_too(
     cluster: FakeCluster,
 ) -> None:
@@ -322,49 +350,3 @@ async def test_without_the_right_to_bind_nothing_is_bound_and_every_failure_is_c
 )
 def test_leases_are_one_a_name_in_one_order(settings: RunSettings, expected: tuple[str, ...]) -> None:
     assert lease_names(settings) == expected
-
-
-def test_what_is_gone_is_told_by_name_and_uid() -> None:
-    key = ObjectKey("default", "x")
-    assert PODS.gone(key, "u") == PodGone(key, "u")
-    assert GROUPS.gone(key, "u") == GroupGone(key, "u")
-    assert NODES.gone(ObjectKey("", "n1"), "u") == NodeGone("n1")
-
-
-@pytest.mark.parametrize(
-    ("was", "now", "expected"),
-    [
-        pytest.param({}, {}, True, id="version-only"),
-        pytest.param({"nodeName": ""}, {"nodeName": ""}, False, id="it-waits"),
-        pytest.param({"nodeName": ""}, {}, False, id="it-was-bound"),
-        pytest.param({}, {"labels": {"a": "b"}}, False, id="labels"),
-        pytest.param({}, {"deletionTimestamp": "2026-01-01T00:00:00Z"}, False, id="it-leaves"),
-        pytest.param({}, {"phase": "Running"}, False, id="it-runs"),
-    ],
-)
-def test_of_a_bound_pod_only_what_is_read_is_news(
-    was: dict[str, Any], now: dict[str, Any], expected: bool
-) -> None:
-    def pod(version: str, said: dict[str, Any]) -> Pod:
-        fields = {"nodeName": "n1", "phase": "Pending", **said}
-        spec, status = {"nodeName": fields.pop("nodeName")}, {"phase": fields.pop("phase")}
-        metadata = {"name": "p", "resourceVersion": version, **fields}
-        return msgspec.convert({"metadata": metadata, "spec": spec, "status": status}, PODS.type)
-
-    assert PODS.is_no_news(pod("1", was), pod("2", now)) is expected
-
-
-def test_pods_come_with_the_group_they_name() -> None:
-    text = b'{"metadata":{"name":"p","namespace":"d"},"spec":{"schedulingGroup":{"podGroupName":"g"}}}'
-
-    seen = PODS.seen(msgspec.json.decode(text, type=PODS.type))
-    assert isinstance(seen, PodSeen)
-    assert seen.group == ObjectKey("d", "g")
-
-
-def test_groups_come_in_the_cores_own_words() -> None:
-
-    text = b'{"metadata":{"name":"g","namespace":"d"},"spec":{"schedulingPolicy":{"gang":{"minCount":4}}}}'
-    seen = GROUPS.seen(msgspec.json.decode(text, type=GROUPS.type))
-    assert isinstance(seen, GroupSeen)
-    assert seen.group.min_count == 4
