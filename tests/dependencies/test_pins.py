@@ -19,6 +19,7 @@ WANTED = {
     "constraints.txt": [*RUN, *PROJECT["project"]["optional-dependencies"]["dev"], *BUILD],
     "constraints-image.txt": [*RUN, *BUILD],
     "constraints-tools.txt": PROJECT["dependency-groups"]["tools"],
+    "constraints-fuzz.txt": PROJECT["dependency-groups"]["fuzz"],
 }
 
 

@@ -137,8 +137,7 @@ def _scalar(type_: Scalar, value: int | bytes) -> Any:
     if form == "bool":
         return bool(value)
     if form == "int":
-        assert isinstance(value, int)
-        return value - (1 << 64) if value >> 63 else value
+        return _signed(value)
     if form == "float":
         return struct.unpack("<d", _bytes_of(value))[0]
     if form == "bytes":
@@ -154,7 +153,8 @@ def _scalar(type_: Scalar, value: int | bytes) -> Any:
 
 
 def _signed(value: int | bytes) -> int:
-    assert isinstance(value, int)
+    if not isinstance(value, int):
+        raise ProtobufError("proto: wrong wireType")
     return value - (1 << 64) if value >> 63 else value
 
 
@@ -162,5 +162,8 @@ def _time_text(inner: dict[int, int | bytes], form: str) -> str | None:
     if not inner:
         return None
     seconds, nanos = _signed(inner.get(1, 0)), _signed(inner.get(2, 0))
-    moment = datetime.fromtimestamp(seconds, UTC).replace(microsecond=nanos // 1000)
+    try:
+        moment = datetime.fromtimestamp(seconds, UTC).replace(microsecond=nanos // 1000)
+    except (ValueError, OverflowError, OSError):
+        raise ProtobufError(f"no time: {seconds} s, {nanos} ns") from None
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if form == "microtime" else "%Y-%m-%dT%H:%M:%SZ")

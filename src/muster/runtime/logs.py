@@ -10,6 +10,8 @@ def set_up_logging(level: int) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(LegibleFormatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
     logging.basicConfig(level=level, handlers=[handler])
+    # A warning for every device that an expression fails on: the pods that wait for it are told.
+    logging.getLogger("cel").setLevel(logging.ERROR)
 
 
 class LegibleFormatter(logging.Formatter):
