@@ -185,7 +185,7 @@ class VolumeBook:
     def _kept(self) -> dict[ClaimKey, str]:
         """A volume that names a claim, by its uid or for whichever has the name; the first by name.
 
-        One that is too small or of another mode will not be bound to it, whatever it says.
+        One that is not what it asks for will not be bound to it, whatever it says.
         """
         kept: dict[ClaimKey, str] = {}
         for volume in self._objects[PersistentVolume].values():
@@ -214,8 +214,15 @@ def asked_of(claim: PersistentVolumeClaim) -> int:
 
 
 def _can_keep_promise(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    stays = volume.metadata.deletion_timestamp is None
-    return stays and volume.spec.volume_mode == claim.spec.volume_mode and size_of(volume) >= asked_of(claim)
+    """Whether it will be bound to the claim that it names: neither class nor labels matter then."""
+    offered, asked = volume.spec, claim.spec
+    if volume.metadata.deletion_timestamp is not None or offered.volume_mode != asked.volume_mode:
+        return False
+    if (offered.volume_attributes_class_name or "") != (asked.volume_attributes_class_name or ""):
+        return False
+    if not set(asked.access_modes or ()) <= set(offered.access_modes or ()):
+        return False
+    return size_of(volume) >= asked_of(claim)
 
 
 def claims_of(pod: Pod) -> tuple[tuple[ClaimKey, bool], ...]:

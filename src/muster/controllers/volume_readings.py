@@ -75,7 +75,7 @@ def asked_of(claim: Object) -> int:
 
 
 def can_serve(volume: Object, claim: Object) -> bool:
-    """Whether a volume is what a claim asks for: class, mode, access, size and labels."""
+    """Whether a volume is what a claim asks for: class, attributes, mode, access, size and labels."""
     if class_name_of(volume) != class_name_of(claim):
         return False
     selector = spec_of(claim).get("selector")
@@ -88,6 +88,8 @@ def can_keep_promise(volume: Object, claim: Object) -> bool:
     """Whether a volume that names a claim may be bound to it: neither class nor labels matter then."""
     offered, asked = spec_of(volume), spec_of(claim)
     if (offered.get("volumeMode") or "Filesystem") != (asked.get("volumeMode") or "Filesystem"):
+        return False
+    if (offered.get("volumeAttributesClassName") or "") != (asked.get("volumeAttributesClassName") or ""):
         return False
     if not set(asked.get("accessModes") or ()) <= set(offered.get("accessModes") or ()):
         return False

@@ -4,13 +4,12 @@ As with kube-scheduler a standby is ready: readiness means in sync, not leading.
 aiohttp takes 0.2 s to load: `process.py` loads it while the API server looks up the first lists.
 """
 
-import os
+import socket
 from collections.abc import Callable, Mapping
 
 from aiohttp import web
 
-from muster.base.errors import ConfigError
-from muster.runtime.metrics import CONTENT_TYPE, Address
+from muster.runtime.metrics import CONTENT_TYPE
 
 Check = Callable[[], str]  # "" when all is well, else what is not
 
@@ -26,8 +25,8 @@ class HealthServer:
         self._ready = ready
         self._runner: web.AppRunner | None = None
 
-    async def start(self, address: Address) -> None:
-        """Listen.  Raises ConfigError if the address cannot be had."""
+    async def start(self, listener: socket.socket) -> None:
+        """Answer who asks there, and who has asked before."""
         app = web.Application()
         app.router.add_get("/metrics", self._show_metrics)
         app.router.add_get("/healthz", self._show_health)
@@ -35,15 +34,7 @@ class HealthServer:
         app.router.add_get("/readyz", self._show_readiness)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
-        try:
-            await web.TCPSite(self._runner, address.host, address.port, reuse_address=True).start()
-        except OSError as error:
-            await self.stop()
-            raise ConfigError(
-                f"cannot listen on {address.host}:{address.port}: {os.strerror(error.errno or 0).lower()}",
-                path="--metrics-bind-address",
-                hint="give another address, or 0 for none",
-            ) from error
+        await web.SockSite(self._runner, listener).start()
 
     async def stop(self) -> None:
         """Stop listening."""

@@ -5,6 +5,8 @@ comes the page.  Names and labels are kube-scheduler's where it has them, the re
 `health.py`, which serves it.
 """
 
+import os
+import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
@@ -160,3 +162,22 @@ def parse_address(text: str) -> Address | None:
     if not separator or not port.isdigit() or int(port) > 65535:
         raise ConfigError(f"needs HOST:PORT or 0, got {text!r}", path="--metrics-bind-address")
     return Address(host.strip("[]") or "0.0.0.0", int(port))
+
+
+def listen(address: Address) -> socket.socket:
+    """Take the address; who asks is answered when the server has been loaded.
+
+    Raises   ConfigError if it cannot be had.
+    """
+    host, port = address.host, address.port
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        return socket.create_server((host, port), family=found[0][0])
+    except OSError as error:
+        is_name = isinstance(error, socket.gaierror)
+        why = error.strerror if is_name else os.strerror(error.errno or 0)
+        raise ConfigError(
+            f"cannot listen on {host}:{port}: {(why or str(error)).lower()}",
+            path="--metrics-bind-address",
+            hint="give another address, or 0 for none",
+        ) from error

@@ -37,6 +37,7 @@ from muster.runtime.metrics import (
     Key,
     MetricsPage,
     RequestCounts,
+    listen,
     queue_counters,
     queue_gauges,
 )
@@ -113,6 +114,7 @@ class SchedulerProcess:
         self._electors = [self._elector_of(name) for name in lease_names(settings)]
         self._page = MetricsPage(scheduler.metrics, counters=self._counters, gauges=self._gauges)
         self._health: HealthServer | None = None
+        self._listener: socket.socket | None = None  # taken before anything is decided
         self._stopping = asyncio.Event()
         self._leads = False
         self._is_lost = False
@@ -124,6 +126,8 @@ class SchedulerProcess:
         async with self._client:
             version = await self._client.check_connection()
             await self._check_served()
+            address = self._settings.metrics_address
+            self._listener = None if address is None else listen(address)
             log.info(
                 "connected to %s (%s) as %s, for pods of %s",
                 self._client.server,
@@ -137,6 +141,8 @@ class SchedulerProcess:
                 await self._leave()
                 if self._health is not None:
                     await self._health.stop()
+                if self._listener is not None:
+                    self._listener.close()
         if self._refusal is not None:
             raise self._refusal
         return 1 if self._is_lost else 0
@@ -168,24 +174,18 @@ class SchedulerProcess:
         async with asyncio.TaskGroup() as group:
             self._watch_tasks = [group.create_task(watch.run()) for watch in self._watches]
             tasks = [group.create_task(self._loop.run()), group.create_task(self._lead(group))]
-            if self._settings.metrics_address is not None:
-                tasks.append(group.create_task(self._serve_health(self._settings.metrics_address)))
+            if self._listener is not None:
+                tasks.append(group.create_task(self._serve_health(self._listener)))
             if (trim := find_trim()) is not None:
                 tasks.append(group.create_task(keep_trimmed(trim, now_s=self._now_s, pause=asyncio.sleep)))
             await self._stopping.wait()
             for task in (*tasks, *self._watch_tasks):
                 task.cancel()
 
-    async def _serve_health(self, address: Address) -> None:
+    async def _serve_health(self, listener: socket.socket) -> None:
         """Answer scrapes and probes; what serves them is loaded while the first lists are waited for."""
-        health = await asyncio.to_thread(self.make_health)
-        try:
-            await health.start(address)
-        except ConfigError as error:
-            self._refusal = error
-            self.stop()
-            return
-        self._health = health
+        self._health = await asyncio.to_thread(self.make_health)
+        await self._health.start(listener)
 
     def _signalled(self, number: signal.Signals) -> None:
         """Go in good order; the same signal again is not caught any more."""

@@ -60,6 +60,7 @@ def test_a_volume_promised_by_name_is_not_bound_if_it_is_too_small_or_of_another
         ("small", "1Mi", {}),
         ("block", "1Gi", {"volumeMode": "Block"}),
         ("reader", "1Gi", {"accessModes": ["ReadOnlyMany"]}),
+        ("gold", "1Gi", {"volumeAttributesClassName": "gold"}),
     ):
         add_volume(cluster, name, size, claimRef={"namespace": "default", "name": name}, **fields)
         add_claim(cluster, name)

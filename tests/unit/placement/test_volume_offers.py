@@ -163,8 +163,16 @@ def test_a_volume_that_is_kept_for_a_former_claim_of_the_name_is_nobody_s() -> N
     assert (needs.volume_names, needs.open_claims) == ((), (KEY,))
 
 
-@pytest.mark.parametrize("offered", [{"size": "1Mi"}, {"volume_mode": "Block"}])
-def test_a_volume_that_names_a_claim_and_is_not_what_it_asks_for_is_nobody_s(offered: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "offered",
+    [
+        {"size": "1Mi"},
+        {"volume_mode": "Block"},
+        {"access_modes": ["ReadOnlyMany"]},
+        {"volume_attributes_class_name": "gold"},
+    ],
+)
+def test_a_volume_that_names_a_claim_and_is_not_what_it_asks_for_is_nobody_s(offered: dict[str, Any]) -> None:
     known = volumes_with(make_class(), make_claim("c"), make_volume("v", claim="c", **offered))
     needs = find_needs(make_pod(volumes=mounts("c")), known)
     assert (needs.volume_names, needs.open_claims) == ((), (KEY,))

@@ -216,6 +216,7 @@ async def test_an_address_that_somebody_has_ends_it_and_names_the_option(cluster
         address = Address("127.0.0.1", taken.getsockname()[1])
         with pytest.raises(ConfigError, match="--metrics-bind-address: cannot listen on"):
             await cluster.process(metrics_address=address).run()
+    assert not cluster.leases  # before it leads
 
 
 async def test_who_stands_by_for_the_first_of_its_leases_looks_at_the_others_too(
