@@ -10,9 +10,10 @@ is advanced by so much work at a time.  Next: `plugins/group_preemption.py`.
 Axes: N node rows, K rows asked for, R resources.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations, islice
 from operator import itemgetter
+from typing import Protocol
 
 import numpy as np
 from msgspec import Struct
@@ -54,15 +55,26 @@ class Trial(Struct, frozen=True):
     missing: int = 0
 
 
+class On(Protocol):
+    """Try the preemptor on this fork, in these rows (None: all).
+
+    Each member goes on the feasible row that `steer` scores highest (None: as always).  `explain`: whether a
+    refusal must say what refused it, which costs as much again.
+    """
+
+    def __call__(
+        self, fork: Snapshot, rows: Int32 | None, steer: Steer | None, explain: bool = True
+    ) -> Trial: ...
+
+
 class Try(Struct, frozen=True):
     """How to try the preemptor.
 
-    `on`: on this fork, in these rows (None: all), each member on the feasible row that `steer` scores highest
-    (None: as always); whether a refusal must say what refused it.  `members`: how many wait.  `work`: what a
-    try costs, in rows judged.  `domains`: rows to be tried on their own besides.
+    `members`: how many wait.  `work`: what a try costs, in rows judged.  `domains`: rows to be tried on their
+    own besides.
     """
 
-    on: Callable[[Snapshot, Int32 | None, Steer | None, bool], Trial]
+    on: On
     members: int
     work: int = 1
     domains: tuple[Int32, ...] = ()
@@ -165,7 +177,7 @@ class EvictionSearch:
     def _run(self) -> Iterator[bool]:
         """The steps of the search; each gives True."""
         self._work += self._try.work + TRY_WORK + len(self._units)
-        found = self._everything_gone = self._try.on(self._ground, None, None, True)
+        found = self._everything_gone = self._try.on(self._ground, None, None)
         if not found.ok or not found.seats:
             for _ in self._try_with_some_staying(found):
                 yield True
@@ -209,7 +221,7 @@ class EvictionSearch:
             return False
         self._tries_left -= 1
         self._work += self._try.work + TRY_WORK
-        found = self._try.on(ground, rows, steer, self._best is None)  # nobody asks why beside an answer
+        found = self._try.on(ground, rows, steer, explain=self._best is None)  # beside an answer nobody asks
         if not found.ok or len(found.seats) < self._wanted:
             self._rejectors |= found.rejectors
             return False

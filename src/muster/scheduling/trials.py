@@ -5,13 +5,16 @@ again (`placement/eviction.py`), and what a try costs.  Members, or groups of a 
 no room greedily are searched for exactly where that is a matter of milliseconds.  Comes from `preemption.py`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+import numpy as np
+
+from muster.api.core import Pod
 from muster.base.arrays import Int32
 from muster.base.errors import PluginError
 from muster.cluster.snapshot import Snapshot
 from muster.framework.runner import Runner
-from muster.placement.eviction import TRY_WORK, Trial
+from muster.placement.eviction import TRY_WORK, On, Trial
 from muster.placement.exact import Limits, solve
 from muster.placement.shapes import ShapeKey
 from muster.placement.steering import Steer
@@ -29,10 +32,10 @@ _BRANCHES = 50
 _EXACT_WORK = 10_000  # what that costs, in rows judged
 
 
-def trial_of(cast: Cast, runner: Runner) -> Callable[[Snapshot, Int32 | None, Steer | None, bool], Trial]:
+def trial_of(cast: Cast, runner: Runner) -> On:
     """A way to try the entity on a fork, in all rows or some."""
 
-    def on(fork: Snapshot, rows: Int32 | None, steer: Steer | None, explain: bool) -> Trial:
+    def on(fork: Snapshot, rows: Int32 | None, steer: Steer | None, explain: bool = True) -> Trial:
         judge = runner if steer is None else runner.steered(steer)
         found = attempt(cast, fork, judge, rows=rows, explain=explain)
         if found.reason == UNSCHEDULABLE and rows is None:
@@ -84,7 +87,17 @@ def work_of(cast: Cast, runner: Runner, snapshot: Snapshot) -> int:
         of_shape.setdefault(shape_of(member, snapshot, runner), []).append(member)
     greedy = sum(len(rows) + _one_by_one(alike, runner, snapshot, rows) for alike in of_shape.values())
     is_unlike = cast.is_composite or len(of_shape) > 1
-    return greedy + (_EXACT_WORK if is_unlike else 0)
+    pods = [alike[0].pod for alike in of_shape.values()]
+    return greedy + (_EXACT_WORK if is_unlike and _are_few(pods, runner, snapshot) else 0)
+
+
+def _are_few(pods: Sequence[Pod], runner: Runner, snapshot: Snapshot) -> bool:
+    """Whether so few nodes are open to any of them that a search among these is possible."""
+    try:
+        usable = [runner.usable(pod, snapshot) for pod in pods]
+    except PluginError:  # the try says so
+        return True
+    return bool(np.logical_or.reduce(usable).sum() <= _NODES_MAX)
 
 
 def _one_by_one(alike: Sequence[Member], runner: Runner, snapshot: Snapshot, rows: Int32) -> int:

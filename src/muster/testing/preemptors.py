@@ -67,7 +67,7 @@ def make_preemptor(kind: str = "podgroup", *, with_victim: bool = True, **facts:
     )
 
 
-def _place(fork: Snapshot, rows: Int32 | None, steer: Steer | None, explain: bool) -> Trial:
+def _place(fork: Snapshot, rows: Int32 | None, steer: Steer | None, explain: bool = True) -> Trial:
     where = fork.live_rows() if rows is None else rows
     fits = where[RoomOnly().filter(HIGH, fork, where).feasible]
     return Trial(bool(fits.size), "no room", ((HIGH, int(fits[0])),) if fits.size else ())

@@ -14,7 +14,7 @@ from muster.cluster.budgets import Budget
 from muster.cluster.snapshot import Snapshot
 from muster.framework.runner import Runner, Weighted
 from muster.placement.assignment import UNPLACED, Assigner, assign_members
-from muster.placement.eviction import Eviction, Trial, Try, choose_eviction
+from muster.placement.eviction import Eviction, On, Trial, Try, choose_eviction
 from muster.placement.reprieve import remove_unit
 from muster.placement.shapes import shape_key
 from muster.placement.steering import Steer
@@ -47,10 +47,10 @@ EVEN = {"topology_spread_constraints": [{**LOUD, "maxSkew": 1, "whenUnsatisfiabl
 LEAVING = "2026-01-01T00:00:30Z"
 
 
-def tries(pods: list[Pod], minimum: int) -> Callable[[Snapshot, Int32 | None, Steer | None, bool], Trial]:
+def tries(pods: list[Pod], minimum: int) -> On:
     """Members placed shape by shape; enough are `minimum`."""
 
-    def on(fork: Snapshot, rows: Int32 | None, steer: Steer | None, explain: bool) -> Trial:
+    def on(fork: Snapshot, rows: Int32 | None, steer: Steer | None, explain: bool = True) -> Trial:
         judge = RUNNER if steer is None else RUNNER.steered(steer)
         assigner = Assigner(fork.fork(), judge, fork.live_rows() if rows is None else rows)
         can_count = all(RUNNER.can_count(pod, fork, fork.live_rows()) for pod in pods)
@@ -155,7 +155,7 @@ class Scene:
         ground = self.cluster.snapshot().fork()
         for unit in self.units:
             remove_unit(ground, unit)
-        placed = tries(pods, count)(ground, None, None, True)
+        placed = tries(pods, count)(ground, None, None)
         if not placed.ok:
             return None
         return cost_of(find_needed(self.units, placed.seats, ground, budgets, RUNNER), budgets)

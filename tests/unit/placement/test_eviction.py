@@ -81,7 +81,9 @@ def test_one_that_needs_somebody_to_stay_is_tried_on_every_row_in_turn() -> None
     scene = Scene([2, 2]).unit(5, (0, 2)).unit(5, (1, 1)).unit(5, (1, 1))
     snapshot = scene.cluster.snapshot()
 
-    def beside_somebody(fork: Snapshot, rows: Int32 | None, steer: Steer | None, explain: bool) -> Trial:
+    def beside_somebody(
+        fork: Snapshot, rows: Int32 | None, steer: Steer | None, explain: bool = True
+    ) -> Trial:
         """Only on the second node, and only while somebody is on the first."""
         free = rows is not None and rows.tolist() == [1] and bool(fork.pods_on(0))
         return Trial(free, "", ((make_pod("h"), 1),) if free else (), frozenset({"Beside"}))
@@ -95,7 +97,7 @@ def test_where_nothing_counts_but_room_nobody_needs_to_stay() -> None:
     scene = Scene([1, 1]).unit(5, (0, 1)).unit(4, (1, 1))
     asked = []
 
-    def too_large(fork: Snapshot, rows: Int32 | None, steer: Steer | None, explain: bool) -> Trial:
+    def too_large(fork: Snapshot, rows: Int32 | None, steer: Steer | None, explain: bool = True) -> Trial:
         asked.append(rows)
         return Trial(False, "no", refused=(make_pod("h", cpu=2),))
 
@@ -122,7 +124,7 @@ def test_members_that_need_one_of_those_to_stay_drive_out_the_other() -> None:
 def test_what_is_in_the_way_on_any_row_is_told() -> None:
     scene = Scene([1, 1]).unit(5, (0, 1)).unit(5, (1, 1))
 
-    def refused(fork: Snapshot, rows: Int32 | None, steer: Steer | None, explain: bool) -> Trial:
+    def refused(fork: Snapshot, rows: Int32 | None, steer: Steer | None, explain: bool = True) -> Trial:
         where = f"on {rows.tolist()}" if rows is not None else "all"
         return Trial(False, "no", rejectors=frozenset({where} if explain else ()))
 
@@ -136,7 +138,7 @@ def test_why_a_try_failed_is_asked_only_while_there_is_no_answer() -> None:
     scene = Scene([2, 2]).unit(5, (0, 2)).unit(6, (1, 1)).unit(7, (1, 1))
     place, asked = tries([make_pod("h", cpu=2)], 1), []
 
-    def remembering(fork: Snapshot, rows: Int32 | None, steer: Steer | None, explain: bool) -> Trial:
+    def remembering(fork: Snapshot, rows: Int32 | None, steer: Steer | None, explain: bool = True) -> Trial:
         found = place(fork, rows, steer, explain)
         asked.append((found.ok, explain))
         return found
@@ -251,7 +253,7 @@ def test_who_needs_some_to_stay_takes_the_cheapest_of_all_sets(drawn: tuple[Scen
         fork = scene.cluster.snapshot().fork()
         for unit in victims:
             remove_unit(fork, unit)
-        placed = way(fork, None, None, True)
+        placed = way(fork, None, None)
         if placed.ok:
             costs[len(victims)] = min(costs.get(len(victims), Cost(2**62)), cost_of(victims, ()))
     assume(len(scene.units) not in costs)  # it does not fit with everybody gone

@@ -50,7 +50,7 @@ def test_where_nobody_is_weaker_it_is_said_to_those_who_might_expect_it() -> Non
 
 
 def test_where_even_that_is_not_enough_the_trials_words_are_given() -> None:
-    hopeless = Try(on=lambda *_: Trial(False, "2 scheduled, 0 remaining"), members=1)
+    hopeless = Try(on=lambda *_, explain=True: Trial(False, "2 scheduled, 0 remaining"), members=1)
     rescue = DefaultPreemption().post_filter(replace(make_preemptor(), trial=hopeless))
     assert rescue.status.verdict is Verdict.UNSCHEDULABLE
     assert rescue.status.message == "2 scheduled, 0 remaining"

@@ -72,6 +72,15 @@ def test_the_try_stops_when_the_minimum_is_out_of_reach() -> None:
     assert [key.name for key in decision.own_texts] == ["g-0"]
 
 
+@pytest.mark.parametrize("pods", [[BIG, ONE, ONE], [ONE] * 5], ids=["one-too-large", "one-too-many"])
+def test_a_try_that_need_not_say_why_comes_to_the_same_and_tells_nobody(pods: list[dict[str, Any]]) -> None:
+    snapshot, cast = make_cluster().node(cpu=4).snapshot(), make_cast(len(pods), *pods)
+    told = attempt(cast, snapshot, make_runner())
+    short = attempt(cast, snapshot, make_runner(), explain=False)
+    assert (short.reason, short.message, short.placements) == (told.reason, told.message, told.placements)
+    assert (len(told.own_texts), short.own_texts, short.shortfalls) == (1, {}, ())
+
+
 def test_members_already_placed_count() -> None:
     decision = play(make_cluster().node(cpu=1), make_cast(2, {"node": "elsewhere"}, ONE))
     assert list(nodes_of(decision)) == ["g-1"]

@@ -251,7 +251,7 @@ class Helper:
         seats = tuple(
             (pod, row)
             for (pod, _), (_, row) in zip(
-                preemptor.trial.on(preemptor.snapshot, None, None, True).seats or (),
+                preemptor.trial.on(preemptor.snapshot, None, None).seats or (),
                 victims[0].pods,
                 strict=False,
             )
