@@ -281,8 +281,8 @@ def _judge(books: Books, root: EntityKey) -> Preparation | None:
             preparation.status = Status.unschedulable(f"node {preparation.node_name} is gone")
         elif not has_room_still(books, preparation.key, preparation.node_name):
             preparation.status = Status.unschedulable(explain_lost_room(preparation.node_name))
-        elif preparation.is_nominated:
-            try:
+        elif preparation.is_nominated or member.pod.spec.volumes or member.pod.spec.resource_claims:
+            try:  # of a pod with claims even where nothing was to be written: they may be made anew meanwhile
                 preparation.status = books.runner.is_ready(member.pod, node, snapshot)
             except PluginError as error:
                 preparation.status = Status.error(str(error))

@@ -124,6 +124,24 @@ def test_a_claim_that_is_gone_gives_the_room_back_and_its_successor_is_waited_fo
     assert selected(world)
 
 
+def test_a_claim_that_had_its_volume_and_was_made_anew_while_others_waited_is_waited_for_again() -> None:
+    """As seed 1171 of the storm: for the first of them there was nothing to do, and nobody looked again."""
+    world = World().node("n1", cpu=1).node("n2", cpu=1)
+    world.tell(StorageSeen(make_class(provisioner="example.com/slow"))).tell(StorageSeen(make_claim("c")))
+    world.tell(StorageSeen(make_volume("w", claim="d"))).tell(StorageSeen(make_claim("d", volume="w")))
+    world.group("g", 2)
+    for index, claim in enumerate("cd"):
+        world.pod(f"g-{index}", group="g", volumes=mounts(claim))
+    world.run(5)
+    node_name = selected(world)
+    world.tell(StorageGone(PersistentVolumeClaim, key_of("d"), "uid-d"))
+    world.tell(StorageSeen(make_claim("d", uid="uid-d-2")))
+    provision(world, node_name)
+    world.run(30)
+    assert world.bound == set()
+    assert [write.claim.name for write in writes(world)][-1] == "d"
+
+
 def test_a_free_volume_is_promised_to_the_claim() -> None:
     world = make_world(provisioner="")
     world.tell(StorageSeen(make_volume("v"))).run()
