@@ -71,3 +71,15 @@ class KeyedHeap(Generic[Key]):
         heapq.heappop(self._heap)
         del self._entry_of[first[0]]
         return first[0]
+
+    def next_due_s(self) -> float | None:
+        """Of ranks that begin with a time: that of the first key, None when empty."""
+        first = self.peek()
+        return None if first is None else first[1][0]
+
+    def take_due(self, now_s: float) -> Iterator[Key]:
+        """Take out, one by one, the keys whose time has come; those put in meanwhile count."""
+        while (at_s := self.next_due_s()) is not None and at_s <= now_s:
+            key = self.pop()
+            assert key is not None
+            yield key

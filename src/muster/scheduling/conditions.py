@@ -136,14 +136,11 @@ class Conditions:
 
     def next_due_s(self) -> float | None:
         """When a write that a group does not show is not believed any more."""
-        first = self._hidden.peek()
-        return None if first is None else first[1][0]
+        return self._hidden.next_due_s()
 
     def tick(self, now_s: float) -> Iterator[GroupKey]:
         """Groups to be seen again as they are known: what was written on them may never be shown."""
-        while (first := self._hidden.peek()) is not None and first[1][0] <= now_s:
-            self._hidden.remove(first[0])
-            yield first[0]
+        return self._hidden.take_due(now_s)
 
     def lose_group(self, key: GroupKey) -> None:
         """The object is gone, and what was written with it."""

@@ -164,21 +164,13 @@ class Gangs:
 
     def next_due_s(self) -> float | None:
         """When the next one is to be looked at or counted."""
-        times = [first[1][0] for heap in (self._due, self._counts_due) if (first := heap.peek()) is not None]
-        return min(times, default=None)
+        times = (self._due.next_due_s(), self._counts_due.next_due_s())
+        return min((at_s for at_s in times if at_s is not None), default=None)
 
     def tick(self, now_s: float) -> list[EntityKey]:
         """Those to look at now."""
-        return _take(self._due, now_s)
+        return list(self._due.take_due(now_s))
 
     def tick_counts(self, now_s: float) -> list[EntityKey]:
         """Those to count now."""
-        return _take(self._counts_due, now_s)
-
-
-def _take(heap: KeyedHeap[EntityKey], now_s: float) -> list[EntityKey]:
-    due = []
-    while (first := heap.peek()) is not None and first[1][0] <= now_s:
-        heap.remove(first[0])
-        due.append(first[0])
-    return due
+        return list(self._counts_due.take_due(now_s))

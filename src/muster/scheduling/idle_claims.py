@@ -50,9 +50,7 @@ def refuse_clear(books: Books, effect: WriteClaim, now_s: float) -> None:
 def free_idle(books: Books, now_s: float) -> list[WriteClaim | DropClaim]:
     """Look at the claims whose time has come, and give back those that nobody is being bound with."""
     effects: list[WriteClaim | DropClaim] = []
-    while (first := books.claims_due.peek()) is not None and first[1][0] <= now_s:
-        key = first[0]
-        books.claims_due.remove(key)
+    for key in books.claims_due.take_due(now_s):
         claim = books.state.devices.find_claim(key)
         if claim is None or claim.status.allocation is None:
             continue
@@ -75,8 +73,7 @@ def free_idle(books: Books, now_s: float) -> list[WriteClaim | DropClaim]:
 
 def next_look_s(books: Books) -> float | None:
     """When the next claim is looked at."""
-    first = books.claims_due.peek()
-    return None if first is None else first[1][0]
+    return books.claims_due.next_due_s()
 
 
 def _look_by(books: Books, key: ClaimKey, at_s: float) -> None:

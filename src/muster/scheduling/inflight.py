@@ -108,8 +108,7 @@ class InFlight:
 
     def next_due_s(self) -> float | None:
         """When the next one must be asked for again or given up."""
-        first = self._due.peek()
-        return None if first is None else first[1][0]
+        return self._due.next_due_s()
 
     def tick(self, now_s: float) -> tuple[list[Binding], list[Binding]]:
         """Bindings to ask for again (their clocks run on), and bindings given up (they are over)."""

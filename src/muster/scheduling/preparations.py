@@ -121,11 +121,8 @@ class Preparations:
 
     def next_due_s(self) -> float | None:
         """When the next one has waited too long."""
-        first = self._due.peek()
-        return None if first is None else first[1][0]
+        return self._due.next_due_s()
 
     def overdue(self, now_s: float) -> Iterator[Preparation]:
         """Those that have waited too long, the longest first."""
-        while (first := self._due.peek()) is not None and first[1][0] <= now_s:
-            self._due.remove(first[0])
-            yield self._by_uid[first[0]]
+        return (self._by_uid[uid] for uid in self._due.take_due(now_s))

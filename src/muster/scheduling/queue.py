@@ -163,8 +163,7 @@ class Queue:
 
     def next_due_s(self) -> float | None:
         """When the next entity leaves backoff or is flushed."""
-        first = self._due.peek()
-        return None if first is None else first[1][0]
+        return self._due.next_due_s()
 
     # ── moving ───────────────────────────────────────────────────────────────────────────────────
 

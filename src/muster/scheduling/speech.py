@@ -69,8 +69,8 @@ class Speech:
 
     def next_due_s(self) -> float | None:
         """When the next one must be asked."""
-        first = self._due.peek()
-        return None if first is None else max(first[1][0], self._free_s)
+        first_s = self._due.next_due_s()
+        return None if first_s is None else max(first_s, self._free_s)
 
     def tick(self, now_s: float) -> Iterator[EntityKey]:
         """Entities to ask now, for as long as what they have to say (`spend`) is not too much."""

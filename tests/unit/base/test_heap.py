@@ -51,6 +51,22 @@ def test_peek_leaves_the_first_in_place() -> None:
     assert "a" in heap
 
 
+def test_those_whose_time_has_come_are_taken_and_those_put_in_meanwhile_too() -> None:
+    heap = KeyedHeap[str]()
+    assert heap.next_due_s() is None
+    for key, at_s in (("late", 9.0), ("b", 2.0), ("a", 1.0), ("gone", 1.5)):
+        heap.put(key, (at_s,))
+    heap.remove("gone")
+    assert heap.next_due_s() == 1.0
+    taken = []
+    for key in heap.take_due(3.0):
+        taken.append(key)
+        if key == "a":
+            heap.put("again", (3.0,))
+    assert taken == ["a", "b", "again"]
+    assert list(heap) == ["late"]
+
+
 def test_what_came_and_went_behind_an_old_key_takes_no_memory() -> None:
     heap: KeyedHeap[int] = KeyedHeap()
     heap.put(-1, (0.0,))
