@@ -197,7 +197,9 @@ class VolumeBook:
             claim = self._objects[PersistentVolumeClaim].get(key)
             if not isinstance(claim, PersistentVolumeClaim) or claim.spec.volume_name:
                 continue
-            if reference.uid in ("", claim.metadata.uid) and _can_keep_promise(volume, claim):
+            is_for_it = reference.uid in ("", claim.metadata.uid)
+            stays = volume.metadata.deletion_timestamp is None
+            if is_for_it and stays and can_keep_promise(volume, claim):
                 kept[key] = min(name, kept.get(key, name))
         return kept
 
@@ -213,10 +215,10 @@ def asked_of(claim: PersistentVolumeClaim) -> int:
     return parse_quantity((requests or {}).get("storage", 0))
 
 
-def _can_keep_promise(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether it will be bound to the claim that it names: neither class nor labels matter then."""
+def can_keep_promise(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether a volume that names a claim may be bound to it: neither class nor labels matter then."""
     offered, asked = volume.spec, claim.spec
-    if volume.metadata.deletion_timestamp is not None or offered.volume_mode != asked.volume_mode:
+    if offered.volume_mode != asked.volume_mode:
         return False
     if (offered.volume_attributes_class_name or "") != (asked.volume_attributes_class_name or ""):
         return False

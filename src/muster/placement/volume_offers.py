@@ -22,7 +22,7 @@ from muster.api.storage import (
 )
 from muster.base.arrays import Bool
 from muster.cluster.snapshot import Snapshot
-from muster.cluster.volumes import ClaimKey, Volumes, asked_of, claims_of, size_of
+from muster.cluster.volumes import ClaimKey, Volumes, asked_of, can_keep_promise, claims_of, size_of
 
 # Zone and region: the label, and the old one that nodes and volumes of former days still carry.
 _ZONE_LABELS = {
@@ -269,16 +269,12 @@ def is_free(volume: PersistentVolume) -> bool:
 
 def suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """Whether a volume is what a claim asks for: class, attributes, mode, access, size and labels."""
-    offered, asked = volume.spec, claim.spec
-    if volume.class_name != claim.class_name or offered.volume_mode != asked.volume_mode:
+    selector = claim.spec.selector
+    if volume.class_name != claim.class_name:
         return False
-    if (offered.volume_attributes_class_name or "") != (asked.volume_attributes_class_name or ""):
+    if selector is not None and not matches_selector(selector, volume.metadata.labels):
         return False
-    if not set(asked.access_modes or ()) <= set(offered.access_modes or ()):
-        return False
-    if asked.selector is not None and not matches_selector(asked.selector, volume.metadata.labels):
-        return False
-    return size_of(volume) >= asked_of(claim)
+    return can_keep_promise(volume, claim)
 
 
 def allows(chosen: StorageClass, node: Node) -> bool:
