@@ -114,7 +114,6 @@ class SchedulerProcess:
         self._electors = [self._elector_of(name) for name in lease_names(settings)]
         self._page = MetricsPage(scheduler.metrics, counters=self._counters, gauges=self._gauges)
         self._health: HealthServer | None = None
-        self._listener: socket.socket | None = None  # taken before anything is decided
         self._stopping = asyncio.Event()
         self._leads = False
         self._is_lost = False
@@ -127,7 +126,7 @@ class SchedulerProcess:
             version = await self._client.check_connection()
             await self._check_served()
             address = self._settings.metrics_address
-            self._listener = None if address is None else listen(address)
+            listener = None if address is None else listen(address)  # before anything is decided
             log.info(
                 "connected to %s (%s) as %s, for pods of %s",
                 self._client.server,
@@ -136,13 +135,13 @@ class SchedulerProcess:
                 ", ".join(self._settings.config.scheduler_names),
             )
             try:
-                await self._run_tasks()
+                await self._run_tasks(listener)
             finally:
                 await self._leave()
                 if self._health is not None:
                     await self._health.stop()
-                if self._listener is not None:
-                    self._listener.close()
+                if listener is not None:
+                    listener.close()
         if self._refusal is not None:
             raise self._refusal
         return 1 if self._is_lost else 0
@@ -169,13 +168,13 @@ class SchedulerProcess:
 
     # ── life ─────────────────────────────────────────────────────────────────────────────────────
 
-    async def _run_tasks(self) -> None:
+    async def _run_tasks(self, listener: socket.socket | None) -> None:
         """Keep watches, elections and the loop going; a task that raises takes everything down."""
         async with asyncio.TaskGroup() as group:
             self._watch_tasks = [group.create_task(watch.run()) for watch in self._watches]
             tasks = [group.create_task(self._loop.run()), group.create_task(self._lead(group))]
-            if self._listener is not None:
-                tasks.append(group.create_task(self._serve_health(self._listener)))
+            if listener is not None:
+                tasks.append(group.create_task(self._serve_health(listener)))
             if (trim := find_trim()) is not None:
                 tasks.append(group.create_task(keep_trimmed(trim, now_s=self._now_s, pause=asyncio.sleep)))
             await self._stopping.wait()

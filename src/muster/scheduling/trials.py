@@ -93,6 +93,8 @@ def work_of(cast: Cast, runner: Runner, snapshot: Snapshot) -> int:
 
 def _are_few(pods: Sequence[Pod], runner: Runner, snapshot: Snapshot) -> bool:
     """Whether so few nodes are open to any of them that a search among these is possible."""
+    if snapshot.live.sum() <= _NODES_MAX:
+        return True
     try:
         usable = [runner.usable(pod, snapshot) for pod in pods]
     except PluginError:  # the try says so
