@@ -4,12 +4,13 @@
     python -m tests.hostile.fuzzing TARGET FILE
 
 Atheris (libFuzzer) looks for the bytes; each target runs in a process of its own, for libFuzzer ends the one
-it lives in.  Exit code 1 where a target had a fault.
+it lives in, and what is to be followed must not be loaded before.  Exit code 1 where a target had a fault.
 """
 
 import argparse
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 FOLDER = Path("build/fuzz")
@@ -24,26 +25,28 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=SECONDS, metavar="N", help=f"for each [{SECONDS}]")
     parser.add_argument("names", nargs="*", metavar="TARGET", help="which; none: all")
     given = parser.parse_args()
-    if len(given.names) == 2 and Path(given.names[1]).is_file():
-        feed(given.names[0], [given.names[1]])
     from tests.hostile.targets import TARGETS
 
-    unknown = [name for name in given.names if name not in TARGETS]
+    names, file = given.names or list(TARGETS), None
+    if len(names) == 2 and Path(names[1]).is_file():
+        names, file = names[:1], Path(names[1])
+    unknown = [name for name in names if name not in TARGETS]
     if unknown:
         parser.error(f"no target {unknown[0]}: there are {', '.join(TARGETS)}")
-    names = given.names or list(TARGETS)
-    failed = [name for name in names if not _is_sound(name, given.seconds)]
+    if file is not None:
+        TARGETS[names[0]].feed(file.read_bytes())
+        print(f"{names[0]}: {file} is no fault")
+        return 0
+    failed = [name for name in names if not _is_sound(name, TARGETS[name].begin, given.seconds)]
     print(f"{len(names)} targets fed, {len(failed)} with a fault {' '.join(failed)}".rstrip())
     return 1 if failed else 0
 
 
-def _is_sound(name: str, seconds: int) -> bool:
-    from tests.hostile.targets import TARGETS
-
+def _is_sound(name: str, begin: Iterable[bytes], seconds: int) -> bool:
     kept = FOLDER / "reached" / name
     kept.mkdir(parents=True, exist_ok=True)
-    for number, begin in enumerate(TARGETS[name].begin):
-        (kept / f"begin-{number}").write_bytes(begin)
+    for number, data in enumerate(begin):
+        (kept / f"begin-{number}").write_bytes(data)
     options = [
         f"-max_total_time={seconds}",
         f"-max_len={BYTES_MAX}",
@@ -65,7 +68,7 @@ def _is_sound(name: str, seconds: int) -> bool:
 
 
 def feed(name: str, arguments: list[str]) -> None:
-    """Hand over to libFuzzer, which ends the process.  `arguments`: files of bytes, its options."""
+    """Hand over to libFuzzer, which ends the process.  `arguments`: a folder of bytes, its options."""
     import atheris  # type: ignore[import-not-found]  # installed by scripts/fuzz alone
 
     with atheris.instrument_imports(include=["muster"]):
