@@ -323,8 +323,8 @@ def _give_back(books: Books, root: EntityKey, lost: Preparation | None, now_s: f
             continue
         books.members.forget(member)
         given_back.append(member.pod)
-        if preparation.is_nominated:
-            effects.append(PatchPodStatus(preparation.key, preparation.uid, nominated_node_name=""))
+        if preparation.is_nominated and (patch := books.nominations.nominate(member.pod, "")) is not None:
+            effects.append(patch)
         freed = ClusterEvent(Change.POD_FREED, pod=member.pod, node=books.state.node(preparation.node_name))
         books.tell(freed, now_s)
     books.touch(root)
