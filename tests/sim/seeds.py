@@ -34,6 +34,7 @@ STORM_FAILED_ONCE: dict[int, str] = {
     229: "a seat of an earlier leader was thought not to be meant, for another of its group was dropped",
     209: "an older write landed late, and a gang that was whole again went on saying that it is not",
     1171: "a claim that had its volume was made anew while others were waited for, and its pod was bound",
+    1159: "a nomination that was taken back with a preparation was thought to be somebody's promise",
 }
 
 
