@@ -71,7 +71,9 @@ amounts = (
     st.sampled_from(["1", "0", "-1", "1e99", "9223372036854775807", "x", "", "1Ei", "1.5", "\x1b[2J"])
     | numbers
 )
-texts = st.sampled_from(["", "a", "../../etc", "\x1b[31m", "a/b", "x" * 300, "\u202e", "rack", "r1"])
+texts = st.sampled_from(
+    ["", "a", "../../etc", "\x1b[31m", "a/b", "x" * 300, "\u202e", "rack", "r1", "9" * 5000]
+)
 labels = maps(texts, texts, max_size=3)
 expressions = some(
     fixed(
@@ -126,6 +128,7 @@ metadata = fixed(
         "labels": labels,
         "annotations": labels,
         "creationTimestamp": texts,
+        "resourceVersion": texts,
         "deletionTimestamp": texts,
     },
 )

@@ -8,6 +8,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
+from muster.base.numbers import whole_number
+
 # What the API calls int32 and int64: a server that sends more sends no such object.
 Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -55,7 +57,7 @@ class Condition(Struct, frozen=True, gc=False, rename="camel", omit_defaults=Tru
 
 def version_number(version: str) -> int | None:
     """A resourceVersion as a number, as those of one kind compare (KEP-5504); None where it is none."""
-    return int(version) if len(version) < 20 and version.isascii() and version.isdigit() else None
+    return whole_number(version)
 
 
 def is_older(found: ObjectMeta, known: ObjectMeta) -> bool:

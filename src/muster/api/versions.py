@@ -9,7 +9,7 @@ from functools import total_ordering
 
 from msgspec import Struct
 
-_NUMBER = r"(?:0|[1-9][0-9]*)"
+_NUMBER = r"(?:0|[1-9][0-9]{0,19})"  # as many digits as a uint64
 _WORD = rf"(?:{_NUMBER}|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)"
 _GRAMMAR = re.compile(
     rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})(?:-({_WORD}(?:\.{_WORD})*))?(?:\+[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*)?"

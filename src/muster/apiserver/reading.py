@@ -19,6 +19,7 @@ from muster.apiserver.statuses import PageExpired, bad_request, not_found, too_l
 from muster.apiserver.store import key_of
 from muster.apiserver.views import view_of, without_type
 from muster.base.errors import Expired
+from muster.base.numbers import whole_number
 
 _OLD_LIST = "The resourceVersion for the provided list is too old."
 _OLD_TOKEN = (
@@ -64,25 +65,32 @@ def version_asked(call: Call, text: str) -> int:
     """
     if not text:
         return 0
-    if not text.isascii() or not text.isdigit():
-        why = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+    version = whole_number(text)
+    if version is None:
+        why = _why_no_version(text)
         raise bad_request(f'invalid resource version: resourceVersion: Invalid value: "{text}": {why}')
-    if int(text) > call.store.revision:
-        raise too_large_version(int(text), call.store.revision)
-    return int(text)
+    if version > call.store.revision:
+        raise too_large_version(version, call.store.revision)
+    return version
 
 
 def _check_version(call: Call, text: str) -> None:
     """The same for one object, where Kubernetes takes a bad number for a fault of its own."""
-    if text and not (text.isascii() and text.isdigit()):
+    if text and whole_number(text) is None:
         raise bad_version(text)
     version_asked(call, text)
 
 
 def bad_version(text: str) -> Refused:
     """The 500 for a resourceVersion of a get or watch that is no number."""
-    why = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+    why = _why_no_version(text)
     return Refused(f'resourceVersion: Invalid value: "{text}": {why}', code=500, reason="")
+
+
+def _why_no_version(text: str) -> str:
+    """Go's words; a revision of this store is far from the twenty digits that a uint64 may have."""
+    is_long = text.isascii() and text.isdigit()
+    return f'strconv.ParseUint: parsing "{text}": {"value out of range" if is_long else "invalid syntax"}'
 
 
 def items_of_list(call: Call, view: Kind, namespace: str, selection: Selection) -> list[Object]:

@@ -22,6 +22,7 @@ from muster.apiserver.statuses import status_of
 from muster.apiserver.store import Change
 from muster.apiserver.views import view_of
 from muster.base.errors import Expired
+from muster.base.numbers import whole_number
 
 _BOOKMARK_EVERY_S = 60.0
 _TIMEOUT_S = 2_700.0
@@ -226,6 +227,7 @@ def _line(type_: str, obj: Any) -> bytes:
 def _version_of(text: str) -> int:
     if not text:
         return 0
-    if not text.isascii() or not text.isdigit():
+    version = whole_number(text)
+    if version is None:
         raise bad_version(text)
-    return int(text)
+    return version

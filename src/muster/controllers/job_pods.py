@@ -6,6 +6,7 @@ In come the Job and its pods as plain objects.  Next: `job_status.py` counts the
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from muster.base.numbers import whole_number
 from muster.controllers.job_policies import FAILURE_COUNT, index_limit
 from muster.controllers.objects import (
     controller_of,
@@ -50,7 +51,7 @@ def is_indexed(job: Object) -> bool:
 def index_of(pod: Object) -> int | None:
     """The completion that a pod of an Indexed Job is for; None where it does not say."""
     text = (pod["metadata"].get("annotations") or {}).get(COMPLETION_INDEX)
-    return int(text) if text is not None and text.isdecimal() else None
+    return None if text is None else whole_number(text)
 
 
 def make_pod(job: Object, group: str, index: int | None, failures: int = 0) -> Object:

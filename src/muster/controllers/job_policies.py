@@ -8,6 +8,7 @@ Source: KEP-3329 (podFailurePolicy), KEP-3850 (backoffLimitPerIndex), KEP-3998 (
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from muster.base.numbers import whole_number
 from muster.controllers.objects import annotation_of, name_of, namespace_of, phase_of
 from muster.controllers.ports import Object
 
@@ -70,7 +71,7 @@ def index_limit(job: Object) -> int | None:
 def failures_before(pod: Object) -> int:
     """How many pods of the same index failed before this one was made."""
     text = annotation_of(pod, FAILURE_COUNT)
-    return int(text) if text is not None and text.isdecimal() else 0
+    return whole_number(text or "") or 0
 
 
 def failures_so_far(job: Object, pods: Iterable[Object]) -> int:

@@ -7,6 +7,7 @@ each other's way only beyond what there is.  In come claims as seen; out comes t
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from muster.api.meta import version_number
 from muster.cluster.device_pools import DeviceId
 from muster.cluster.devices import ClaimKey, Devices, given_in, spent_by
 
@@ -79,5 +80,4 @@ def _is_shown(key: ClaimKey, devices: Devices) -> bool:
 
 
 def _version(key: ClaimKey, devices: Devices) -> int:
-    text = devices.claims[key].metadata.resource_version
-    return int(text) if text.isdecimal() else 0
+    return version_number(devices.claims[key].metadata.resource_version) or 0

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from muster.api.core import Pod
+from muster.base.numbers import DIGITS_MAX, whole_number
 from muster.framework.runner import Runner
 from muster.placement.laying import lay_in_order
 from muster.placement.shapes import ShapeKey
@@ -25,7 +26,7 @@ def find_unranked(cast: Cast) -> str:
             if rank_of(member.pod, key) is None:
                 return (
                     f"metadata.annotations[muster.dev/rank-order]: pod {member.key.name} "
-                    f"has no whole number as its label or annotation {key}"
+                    f"has no whole number of at most {DIGITS_MAX} digits as its label or annotation {key}"
                 )
     return ""
 
@@ -33,7 +34,7 @@ def find_unranked(cast: Cast) -> str:
 def rank_of(pod: Pod, key: str) -> int | None:
     """The whole number that the label, else the annotation, of this key holds; None if there is none."""
     text = (pod.metadata.labels or {}).get(key) or (pod.metadata.annotations or {}).get(key) or ""
-    return int(text) if text.isascii() and text.isdigit() else None
+    return whole_number(text)
 
 
 def lay_by_rank(cast: Cast, board: Board, runner: Runner) -> Placed:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
+from muster.api.meta import is_earlier
 from muster.cluster.changes import NodeChange
 from muster.cluster.state import ClusterState
 from muster.framework.events import Change, ClusterEvent
@@ -272,7 +273,7 @@ class Scheduler:
         books, group = self._books, event.group
         entity = entity_of(group)
         known = books.members.cast(entity).group
-        if known is not None and known.uid == group.uid and _is_older(group.version, known.version):
+        if known is not None and known.uid == group.uid and is_earlier(group.version, known.version):
             return []
         said = () if known is None else books.conditions.words_on(known)
         books.members.see_group(group)
@@ -472,8 +473,3 @@ def _changes_of(change: NodeChange) -> tuple[Change, ...]:
 def _without_status(group: Group) -> Group:
     """The group without what changes when nobody asks for anything else."""
     return replace(group, version="", generation=0, conditions=(), annotations=(), deleting=False)
-
-
-def _is_older(version: str, known: str) -> bool:
-    """resourceVersions compare as numbers; what is no number is never older."""
-    return version.isdecimal() and known.isdecimal() and int(version) < int(known)

@@ -58,6 +58,7 @@ def test_a_page_with_a_selector_does_not_say_how_many_remain(server: SmallServer
     [
         pytest.param("continue=abc", 400, "invalid character 'i' looking for beginning of value", id="token"),
         pytest.param("resourceVersion=abc", 400, 'strconv.ParseUint: parsing "abc"', id="version"),
+        pytest.param(f"resourceVersion={'9' * 5000}", 400, "value out of range", id="version-of-any-length"),
         pytest.param("resourceVersion=999999", 504, "Too large resource version: 999999", id="to come"),
     ],
 )
@@ -65,6 +66,15 @@ def test_what_cannot_be_read_is_refused(server: SmallServer, query: str, code: i
     refused, message = server.refusal("GET", f"{MAPS}?{query}")
     assert refused == code
     assert why in message
+
+
+def test_a_version_of_any_length_is_refused_where_one_object_or_a_watch_is_asked_for(
+    server: SmallServer,
+) -> None:
+    long = "9" * 5000
+    for target in (f"{MAPS}/a?resourceVersion={long}", f"{MAPS}?watch=true&resourceVersion={long}"):
+        refused, message = server.refusal("GET", target)
+        assert (refused, message[-18:]) == (500, "value out of range")
 
 
 def test_a_token_and_a_version_do_not_go_together(server: SmallServer) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster.controllers.job_pods import first_to_go, free_indexes, make_pod
+from muster.controllers.job_pods import first_to_go, free_indexes, index_of, make_pod
 from muster.controllers.ports import Object
 
 
@@ -59,6 +59,13 @@ def test_a_second_pod_of_one_index_goes_before_all_others() -> None:
 def test_free_indexes_are_the_lowest_without_a_pod_or_a_success() -> None:
     pods = [make_pod_object("p", index=1), make_pod_object("q", index=3, phase="Failed")]
     assert free_indexes(make_job(completions=6), pods, {0}, 3) == [2, 3, 4]
+
+
+@pytest.mark.parametrize("text", ["", "one", "-1", "²", "9" * 5000])
+def test_an_index_that_somebody_has_overwritten_is_none(text: str) -> None:
+    pod = make_pod_object("p")
+    pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"] = text
+    assert index_of(pod) is None
 
 
 @pytest.mark.parametrize(

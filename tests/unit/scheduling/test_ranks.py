@@ -38,7 +38,14 @@ def test_ranks_are_numbers_not_words() -> None:
 def test_a_member_without_a_rank_is_named() -> None:
     found = ranked(racks(("a", "r1", 8)), ["0", "first"])
     assert (found.reason, found.placements) == ("Unschedulable", ())
-    assert "pod g-1 has no whole number as its label or annotation index" in found.message
+    assert (
+        "pod g-1 has no whole number of at most 19 digits as its label or annotation index" in found.message
+    )
+
+
+def test_a_rank_of_thousands_of_digits_is_none() -> None:
+    found = ranked(racks(("a", "r1", 8)), ["0", "9" * 5000])
+    assert "pod g-1 has no whole number" in found.message
 
 
 def packed(cluster: ClusterBuilder, count: int, *levels: str, **group: Any) -> set[str]:
