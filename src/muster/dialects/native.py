@@ -28,7 +28,7 @@ from muster.api.storage import (
 from muster.api.times import parse_seconds
 from muster.cluster.budgets import Budget
 from muster.dialects.annotations import read_wishes
-from muster.dialects.terms import read_terms
+from muster.dialects.terms import find_idle_terms, read_terms
 from muster.framework.groups import Group, GroupKey, ObjectKey
 from muster.framework.ports import (
     CompositeGone,
@@ -117,7 +117,9 @@ def composite_of(composite: CompositePodGroup) -> Group:
     """Translate a CompositePodGroup: a group whose minimum counts groups."""
     gang = composite.spec.scheduling_policy.gang
     least = None if gang is None else max(gang.min_group_count, 1)
-    return _group(composite, min_count=least)
+    found = _group(composite, min_count=least)
+    idle = find_idle_terms(composite.metadata.annotations or {}, has_parent=found.parent is not None)
+    return replace(found, unsupported=found.unsupported + idle) if idle else found
 
 
 def _group(found: PodGroup | CompositePodGroup, *, min_count: int | None) -> Group:

@@ -33,16 +33,27 @@ def read_terms(annotations: Mapping[str, str]) -> tuple[Terms, tuple[Unsupported
     bare = annotations.get(BARE_PODS, "false").strip()
     if bare not in _TRUTH:
         bad.append(_field(BARE_PODS, f'"{bare}" is neither true nor false'))
-    bind_s = _seconds(annotations, BIND_TIMEOUT, bad)
     return (
         Terms(
-            bind_timeout_s=default.bind_timeout_s if bind_s is None else bind_s,
+            bind_timeout_s=_seconds(annotations, BIND_TIMEOUT, bad),
             ready_timeout_s=_seconds(annotations, READY_TIMEOUT, bad),
             on_member_loss=loss,
             releases_bare_pods=_TRUTH.get(bare, False),
         ),
         tuple(bad),
     )
+
+
+def find_idle_terms(annotations: Mapping[str, str], *, has_parent: bool) -> tuple[UnsupportedField, ...]:
+    """Terms that say nothing on a composite group: it takes a bind-timeout for its tree, and only on top."""
+    bad = [
+        _field(name, "says nothing on a composite pod group; give it to its pod groups")
+        for name in TERMS
+        if name in annotations and name != BIND_TIMEOUT
+    ]
+    if has_parent and BIND_TIMEOUT in annotations:
+        bad.append(_field(BIND_TIMEOUT, "counts for a whole tree; give it to the composite pod group on top"))
+    return tuple(bad)
 
 
 def _seconds(annotations: Mapping[str, str], name: str, bad: list[UnsupportedField]) -> float | None:

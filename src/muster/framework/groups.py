@@ -37,15 +37,19 @@ class UnsupportedField(Struct, frozen=True, gc=False):
     why: str
 
 
+BIND_TIMEOUT_S = 300.0
+
+
 class Terms(Struct, frozen=True, gc=False):
     """What the owner of a group wants when it cannot be whole.
 
-    `bind_timeout_s`: so long a gang may hold room before it has started; `ready_timeout_s`: so long a started
-    one may take until its minimum is ready (None: for ever).  `on_member_loss` is one of `ON_MEMBER_LOSS`;
-    `releases_bare_pods`: pods that no controller would make again may be deleted, too.
+    `bind_timeout_s`: so long a gang may hold room before it has started (None: as its tree says, else
+    `BIND_TIMEOUT_S`); `ready_timeout_s`: so long a started one may take until its minimum is ready (None: for
+    ever).  `on_member_loss` is one of `ON_MEMBER_LOSS`; `releases_bare_pods`: pods that no controller would
+    make again may be deleted, too.
     """
 
-    bind_timeout_s: float = 300.0
+    bind_timeout_s: float | None = None
     ready_timeout_s: float | None = None
     on_member_loss: str = "replace"
     releases_bare_pods: bool = False

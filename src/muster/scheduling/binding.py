@@ -20,6 +20,7 @@ from muster.scheduling.members import Member, Seen, Stage
 from muster.scheduling.metrics import BIND_FAILURES
 from muster.scheduling.preparation import begin, member_of, needs_preparation, tend_preparations
 from muster.scheduling.sleepers import Refusal
+from muster.scheduling.standing import bind_timeout_s
 from muster.scheduling.waiting import Wait, say_scheduled, waiting_condition
 
 SCHEDULER_ERROR = "SchedulerError"
@@ -89,9 +90,9 @@ def _begin_binding(books: Books, member: Member, node_name: str, attempt: int, n
         version=member.pod.metadata.resource_version,
     )
     books.inflight.add(binding)
-    group = books.members.find_group(member.group) if member.group is not None else None
-    if group is not None and group.is_gang:
-        books.gangs.begin(member.entity, group.terms.bind_timeout_s, now_s)
+    leaf = books.members.cast(member.entity)
+    if leaf.group is not None and leaf.group.is_gang:
+        books.gangs.begin(member.entity, bind_timeout_s(books, leaf), now_s)
     return [_ask(binding)]
 
 

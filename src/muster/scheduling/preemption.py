@@ -43,7 +43,7 @@ from muster.scheduling.metrics import (
 from muster.scheduling.preparation import drive_out
 from muster.scheduling.queue import Place
 from muster.scheduling.rescues import WORK_PER_CYCLE
-from muster.scheduling.transaction import release_torn
+from muster.scheduling.tending import release_torn
 from muster.scheduling.trials import trial_of, work_of
 from muster.scheduling.units import OVERDUE_S, Victim, is_overdue
 

@@ -20,7 +20,8 @@ from muster.scheduling.contradictions import find_fault
 from muster.scheduling.members import Cast, EntityKey, Stage
 from muster.scheduling.queue import Place
 from muster.scheduling.sleepers import Refusal
-from muster.scheduling.transaction import find_hold, is_short, tend_gangs
+from muster.scheduling.tending import tend_gangs
+from muster.scheduling.transaction import find_hold, is_short
 from muster.scheduling.waiting import say_scheduled
 
 _NEVER_S = float("inf")

@@ -7,10 +7,11 @@ books and a group's cast; next: `transaction.py`.
 
 from typing import NamedTuple
 
-from muster.framework.groups import Group
+from muster.framework.groups import BIND_TIMEOUT_S, Group
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import WHOLE
-from muster.scheduling.members import Cast, Member, Stage, group_entity
+from muster.scheduling.contradictions import find_fault
+from muster.scheduling.members import Cast, Member, Stage, composite_entity, group_entity
 
 BOUND, RUNNING, READY = "Bound", "Running", "Ready"
 UNDER_WAY, HALF_HELD = "UnderWay", "HalfHeld"
@@ -18,6 +19,7 @@ RELEASING, RELEASED, RESTARTING = "Releasing", "Released", "Restarting"
 NOTHING_BOUND, FINISHED = "NothingBound", "Finished"
 MEMBERS_LOST, MIN_COUNT_RAISED = "MembersLost", "MinCountRaised"
 NOT_STARTED = frozenset({UNDER_WAY, HALF_HELD, RELEASING, RELEASED, RESTARTING, NOTHING_BOUND})
+_AFTER_THE_START = frozenset({MEMBERS_LOST, MIN_COUNT_RAISED, RESTARTING, FINISHED})
 
 # the pod ended because its kubelet would not have it
 _VOID_REASONS = ("UnexpectedAdmissionError", "NodeAffinity", "NodePorts", "Terminated", "NodeShutdown")
@@ -78,6 +80,9 @@ def has_started(books: Books, cast: Cast) -> bool:
     """Whether the minimum of the gang (of a composite: of enough groups) was bound at the same time."""
     group = cast.group
     if cast.is_composite:
+        tree = books.gangs.find(composite_entity(group.key)) if group is not None else None
+        if tree is not None and tree.started_s is not None:
+            return True
         needed = group.needed if group is not None else 1
         return sum(has_started(books, child) for child in cast.children.values()) >= needed
     if group is None or not group.is_gang:
@@ -87,6 +92,37 @@ def has_started(books: Books, cast: Cast) -> bool:
         return True
     is_enough = cast.accepted_count >= group.needed  # void ones among them
     return says_started(books, group) or (is_enough and count(books, cast).bound >= group.needed)
+
+
+def tree_has_started(books: Books, leaf: Cast) -> bool:
+    """Whether the tree of this pod group has started; True for a group in no tree that can be placed."""
+    root = _tree_of(books, leaf)
+    return root is None or has_started(books, root)
+
+
+def bind_timeout_s(books: Books, cast: Cast) -> float:
+    """So long the gang (or tree) may hold room before it has started: by its own word, else by its tree's."""
+    root = _tree_of(books, cast)
+    for group in (cast.group, root.group if root is not None else None):
+        if group is not None and group.terms.bind_timeout_s is not None:
+            return group.terms.bind_timeout_s
+    return BIND_TIMEOUT_S
+
+
+def says_tree_started(books: Books, root: Cast) -> bool:
+    """Whether the conditions on its groups say that the tree had started: they are True of nobody before."""
+    said = [books.conditions.of_group(leaf.group, WHOLE) for leaf in root.leaves() if leaf.group is not None]
+    return any(
+        condition is not None and (condition.status == "True" or condition.reason in _AFTER_THE_START)
+        for condition in said
+    )
+
+
+def _tree_of(books: Books, leaf: Cast) -> Cast | None:
+    if leaf.parent is None:
+        return None
+    root = books.members.cast(books.members.root_of(leaf.parent))
+    return root if root.group is not None and find_fault(root) is None else None
 
 
 def says_started(books: Books, group: Group) -> bool:

@@ -6,16 +6,13 @@ waits a while before it is tried again.  After the start the group's `on-member-
 when members are lost.  Nothing here is written down: members that are bound under a condition that is not
 True are the record, and a new scheduler finds the same.
 
-In comes an entity that something happened to; out go evictions, conditions and events.  Next: `gangs.py`,
-`standing.py`, `whole.py`.
+In comes a gang that something happened to; out go evictions, conditions and events.  Before: `tending.py`;
+next: `gangs.py`, `standing.py`, `whole.py`.
 """
 
 import math
 from collections.abc import Iterable
 
-from msgspec.structs import replace
-
-from muster.api.core import Pod
 from muster.api.meta import Condition
 from muster.api.times import format_seconds, parse_seconds
 from muster.framework.groups import Group, ObjectKey
@@ -23,7 +20,6 @@ from muster.framework.ports import Effect, EvictFailed, EvictPod, ObjectReferenc
 from muster.framework.status import Status, Verdict
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import POD_SCHEDULED, WHOLE, shorten
-from muster.scheduling.contradictions import find_fault
 from muster.scheduling.gangs import RELEASE, RELEASE_BACKOFF_S_MAX, RESTART, Gang
 from muster.scheduling.kept import give_up_rooms
 from muster.scheduling.members import Cast, EntityKey, Member, Stage, group_entity
@@ -35,29 +31,20 @@ from muster.scheduling.standing import (
     RELEASING,
     RESTARTING,
     Counts,
+    bind_timeout_s,
     count,
     has_started,
     is_ours,
+    tree_has_started,
 )
 from muster.scheduling.tally import is_ready
-from muster.scheduling.whole import see_whole
+from muster.scheduling.whole import CURE, see_whole
 
 DISRUPTION_TARGET = "DisruptionTarget"
 RELEASED_BY_US = "ReleasedByScheduler"
 ASK_AGAIN_S = 5.0  # after a deletion was refused
 
 BIND_TIMEOUT, READY_TIMEOUT, MEMBER_LOSS = "bind-timeout", "ready-timeout", "member-loss"
-
-
-def tend_gangs(books: Books, root: EntityKey, cast: Cast, now_s: float) -> list[Effect]:
-    """See how far the gangs of this tree are, and do what is due."""
-    effects: list[Effect] = []
-    for leaf in cast.leaves():
-        if leaf.group is not None and leaf.group.is_gang:
-            effects += _tend(books, leaf, leaf.group, now_s)
-    if cast.is_composite:
-        effects += _tend_tree(books, root, cast, now_s)
-    return effects
 
 
 def find_hold(books: Books, cast: Cast, now_s: float) -> Status | None:
@@ -132,33 +119,11 @@ def end_gang(
     return effects + see_whole(books, leaf, now_s)
 
 
-def release_torn(books: Books, victims: Iterable[Pod], preemptor: EntityKey, now_s: float) -> list[Effect]:
-    """Release what is left of gangs under way of which somebody more important takes members.
-
-    Half of a gang that has not started is of no use to anybody: it goes whole, pods without a controller too.
-    """
-    torn: dict[EntityKey, list[Member]] = {}
-    for pod in victims:
-        member = books.members.find(ObjectKey(pod.metadata.namespace, pod.metadata.name))
-        if member is not None and member.group is not None:
-            torn.setdefault(member.entity, []).append(member)
-    effects: list[Effect] = []
-    for entity, taken in torn.items():
-        leaf = books.members.cast(entity)
-        if leaf.group is None or not leaf.group.is_gang or has_started(books, leaf):
-            continue
-        for member in taken:
-            books.gangs.make(entity).asked[member.pod.metadata.uid] = math.inf
-        group = replace(leaf.group, terms=replace(leaf.group.terms, releases_bare_pods=True))
-        cause = f"{preemptor.kind} {preemptor.key}, which is more important, takes its room"
-        effects += end_gang(books, leaf, group, ending=RELEASE, kind="preemption", cause=cause, now_s=now_s)
-    return effects
-
-
 # ── one gang ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tend(books: Books, leaf: Cast, group: Group, now_s: float) -> list[Effect]:
+def tend_gang(books: Books, leaf: Cast, group: Group, now_s: float) -> list[Effect]:
+    """See how far a gang is, and do what is due."""
     entity = group_entity(group.key)
     gang = books.gangs.find(entity)
     if gang is None:
@@ -171,7 +136,7 @@ def _tend(books: Books, leaf: Cast, group: Group, now_s: float) -> list[Effect]:
     counts = count(books, leaf)
     effects: list[Effect] = []
     if gang.ending:
-        effects += _go_on_ending(books, entity, gang, leaf, group, now_s)
+        effects += go_on_ending(books, entity, gang, leaf, group, now_s)
     elif has_started(books, leaf):
         effects += _tend_started(books, entity, gang, leaf, group, counts, now_s)
     elif counts.held:
@@ -214,16 +179,14 @@ def _tend_under_way(
     """Wait for the rest, or give up."""
     gang.is_lost = False
     if gang.since_s is None:
-        gang.since_s = _held_since(leaf, group, now_s)
-    due_s = gang.since_s + group.terms.bind_timeout_s
+        gang.since_s = held_since(leaf, group, now_s)
+    timeout_s = bind_timeout_s(books, leaf)
+    due_s = gang.since_s + timeout_s
     if now_s < due_s:
         books.gangs.look_at(entity, due_s)
         return []
     books.gangs.look_at(entity, None)
-    cause = (
-        f"it was not whole within {group.terms.bind_timeout_s:.0f} s: "
-        f"{counts.bound} of {counts.needed} members were bound"
-    )
+    cause = f"it was not whole within {timeout_s:.0f} s: {counts.bound} of {counts.needed} members were bound"
     return end_gang(books, leaf, group, ending=RELEASE, kind=BIND_TIMEOUT, cause=cause, now_s=now_s)
 
 
@@ -231,10 +194,10 @@ def _tend_started(
     books: Books, entity: EntityKey, gang: Gang, leaf: Cast, group: Group, counts: Counts, now_s: float
 ) -> list[Effect]:
     """See whether members were lost, and whether it has become ready in time."""
-    gang.since_s, gang.has_bare = None, False
+    gang.since_s, gang.has_bare = None, gang.has_bare and not tree_has_started(books, leaf)
     give_up_rooms(books, entity, now_s)
     if gang.started_s is None:
-        gang.started_s = _held_since(leaf, group, now_s)
+        gang.started_s = held_since(leaf, group, now_s)
     effects: list[Effect] = []
     if not counts.held and not counts.succeeded and leaf.stages[Stage.WAITING]:
         gang.end_run(now_s)  # it begins anew
@@ -312,7 +275,7 @@ def _tend_readiness(
 # ── the end of one ───────────────────────────────────────────────────────────────────────────────
 
 
-def _go_on_ending(
+def go_on_ending(
     books: Books, entity: EntityKey, gang: Gang, leaf: Cast, group: Group, now_s: float
 ) -> list[Effect]:
     """Ask those to leave that have not been asked, or refused a while ago; when all are gone it is over."""
@@ -380,43 +343,14 @@ def _stays(books: Books, group: Group, member: Member) -> bool:
 
 def _half_held(books: Books, leaf: Cast, group: Group, cause: str) -> str:
     bare = sum(_stays(books, group, member) for member in _holding(books, leaf))
-    return (
-        f"{bare} pods without a controller go on holding room: {cause}; see the condition {WHOLE} for a cure"
-    )
-
-
-# ── trees ────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _tend_tree(books: Books, root: EntityKey, cast: Cast, now_s: float) -> list[Effect]:
-    """A composite whose groups are placed in part gives up all of them when its time is over."""
-    group = cast.group
-    is_faulty = group is None or find_fault(cast) is not None
-    if group is None or is_faulty or has_started(books, cast) or not cast.count(Stage.BOUND, Stage.ASSUMED):
-        books.gangs.forget(root)
-        return []
-    gang = books.gangs.make(root)
-    if gang.since_s is None:
-        gang.since_s = _held_since(cast, group, now_s)
-    due_s = gang.since_s + group.terms.bind_timeout_s
-    if now_s < due_s:
-        books.gangs.look_at(root, due_s)
-        return []
-    books.gangs.forget(root)
-    cause = f"composite group {group.key} was not whole within {group.terms.bind_timeout_s:.0f} s"
-    effects: list[Effect] = []
-    for leaf in cast.leaves():
-        if leaf.group is not None and leaf.is_holding and is_ours(books, leaf):
-            effects += end_gang(
-                books, leaf, leaf.group, ending=RELEASE, kind=BIND_TIMEOUT, cause=cause, now_s=now_s
-            )
-    return effects
+    cure = f"see the condition {WHOLE} for a cure" if group.is_gang else CURE
+    return f"{bare} pods without a controller go on holding room: {cause}; {cure}"
 
 
 # ── facts ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _held_since(cast: Cast, group: Group, now_s: float) -> float:
+def held_since(cast: Cast, group: Group, now_s: float) -> float:
     """When the first member that holds room now was bound, by what the API says on it."""
     times = [
         parse_seconds(condition.last_transition_time)

@@ -60,6 +60,7 @@ def whole_condition(books: Books, leaf: Cast, *, starts: bool = False) -> Condit
     if not standing.is_ours(books, leaf):
         return None
     gang = books.gangs.find(group_entity(group.key))
+    starts = starts and standing.tree_has_started(books, leaf)
     reason = standing.BOUND if starts else _reason(books, leaf, gang, counts, said)
     if starts and counts.running + counts.succeeded >= counts.needed:
         reason = standing.RUNNING
@@ -69,7 +70,7 @@ def whole_condition(books: Books, leaf: Cast, *, starts: bool = False) -> Condit
         type=WHOLE,
         status="True" if reason in _TRUE else "False",
         reason=reason,
-        message=shorten("; ".join(filter(None, _clauses(leaf, gang, reason, counts)))),
+        message=shorten("; ".join(filter(None, _clauses(books, leaf, gang, reason, counts)))),
         observed_generation=group.generation,
     )
 
@@ -153,6 +154,8 @@ def _reason(books: Books, leaf: Cast, gang: Gang | None, counts: Counts, said: C
         if reason in (standing.RELEASING, standing.RELEASED):
             return standing.RELEASED if gang is not None and gang.cause else ""
         return standing.RESTARTING if reason == standing.RESTARTING else standing.NOTHING_BOUND
+    if counts.held and not standing.tree_has_started(books, leaf):
+        return standing.HALF_HELD if gang is not None and gang.has_bare else standing.UNDER_WAY
     if counts.bound < counts.needed:
         if not counts.held and not leaf.stages[Stage.WAITING]:
             # it is over: the pods of a finished job are cleared away
@@ -165,12 +168,12 @@ def _reason(books: Books, leaf: Cast, gang: Gang | None, counts: Counts, said: C
     return standing.RUNNING if counts.running + counts.succeeded >= counts.needed else standing.BOUND
 
 
-def _clauses(leaf: Cast, gang: Gang | None, reason: str, counts: Counts) -> Iterator[str]:
+def _clauses(books: Books, leaf: Cast, gang: Gang | None, reason: str, counts: Counts) -> Iterator[str]:
     """All that is said in this state."""
     yield _numbers(counts)
     if gang is not None:
         yield gang.write_releases(with_time=reason == standing.RELEASED)
-    yield _words(leaf, gang, reason)
+    yield _words(books, leaf, gang, reason)
     if reason in _LACKING and counts.created < counts.needed:
         known = (member.pod for member in leaf.of(Stage.BOUND, Stage.ASSUMED, Stage.WAITING))
         yield explain_missing(counts.needed - counts.created, known)
@@ -182,15 +185,15 @@ def _numbers(counts: Counts) -> str:
     return f"{counts.created} created, {counts.bound} bound, {running} of {counts.needed} needed"
 
 
-def _words(leaf: Cast, gang: Gang | None, reason: str) -> str:
+def _words(books: Books, leaf: Cast, gang: Gang | None, reason: str) -> str:
     """What else is to be said in this state."""
     terms = leaf.group.terms if leaf.group is not None else None
     if terms is None:
         return ""
     if reason == standing.HALF_HELD:
-        return f"half-held for more than {terms.bind_timeout_s:.0f} s; {CURE}"
-    if reason == standing.UNDER_WAY and gang is not None and gang.since_s is not None:
-        return f"released if not whole by {format_seconds(gang.since_s + terms.bind_timeout_s)}"
+        return f"half-held for more than {standing.bind_timeout_s(books, leaf):.0f} s; {CURE}"
+    if reason == standing.UNDER_WAY:
+        return _deadline(books, leaf, gang)
     if reason in (standing.RELEASING, standing.RESTARTING) and gang is not None:
         return gang.cause
     if reason == standing.RELEASED and gang is not None and gang.cause:
@@ -198,3 +201,19 @@ def _words(leaf: Cast, gang: Gang | None, reason: str) -> str:
     if reason == standing.MEMBERS_LOST:
         return f"muster.dev/on-member-loss is {terms.on_member_loss}"
     return ""
+
+
+def _deadline(books: Books, leaf: Cast, gang: Gang | None) -> str:
+    """By when a gang under way is whole or released; one that is whole itself waits for its tree."""
+    if gang is not None and gang.since_s is not None:
+        return (
+            f"released if not whole by {format_seconds(gang.since_s + standing.bind_timeout_s(books, leaf))}"
+        )
+    if leaf.parent is None:
+        return ""
+    root = books.members.root_of(leaf.parent)
+    tree = books.gangs.find(root)
+    if tree is None or tree.since_s is None:
+        return ""
+    by_s = tree.since_s + standing.bind_timeout_s(books, books.members.cast(root))
+    return f"released if composite group {root.key} is not whole by {format_seconds(by_s)}"

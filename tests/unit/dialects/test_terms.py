@@ -2,13 +2,14 @@
 
 import pytest
 
-from muster.dialects.native import decode_group
+from muster.dialects.native import decode_composite, decode_group
 from muster.dialects.terms import BARE_PODS, BIND_TIMEOUT, MEMBER_LOSS, READY_TIMEOUT, read_terms
-from muster.framework.groups import Terms
+from muster.framework.groups import BIND_TIMEOUT_S, Group, Terms
 
 
 def test_nothing_said_means_five_minutes_and_replacement() -> None:
-    assert read_terms({}) == (Terms(300.0, None, "replace", False), ())
+    assert read_terms({}) == (Terms(None, None, "replace", False), ())
+    assert BIND_TIMEOUT_S == 300.0
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,24 @@ def test_a_group_carries_its_terms_and_what_is_wrong_with_them() -> None:
     )
     assert group.terms.bind_timeout_s == 60.0
     assert [field.path for field in group.unsupported] == [f"metadata.annotations[{MEMBER_LOSS}]"]
+
+
+def composite(terms: dict[str, str], **spec: object) -> Group:
+    annotations = {f"muster.dev/{name}": value for name, value in terms.items()}
+    return decode_composite({"metadata": {"name": "c", "annotations": annotations}, "spec": spec})
+
+
+def test_a_composite_takes_a_bind_timeout_and_names_what_says_nothing_on_it() -> None:
+    found = composite({"bind-timeout": "60", "on-member-loss": "release", "release-bare-pods": "true"})
+    assert found.terms.bind_timeout_s == 60.0
+    why = "says nothing on a composite pod group; give it to its pod groups"
+    assert [(field.path, field.why) for field in found.unsupported] == [
+        (f"metadata.annotations[{name}]", why) for name in (MEMBER_LOSS, BARE_PODS)
+    ]
+
+
+def test_a_composite_below_another_names_a_time_that_nobody_asks_it_for() -> None:
+    found = composite({"bind-timeout": "60"}, parentCompositePodGroupName="top")
+    assert [field.why for field in found.unsupported] == [
+        "counts for a whole tree; give it to the composite pod group on top"
+    ]

@@ -420,21 +420,6 @@ def test_a_gang_of_another_scheduler_is_left_alone() -> None:
     assert (released(world), world.of(PatchGroupStatus)) == ([], [])
 
 
-# ── trees ────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_tree_that_is_placed_in_part_is_released_with_all_its_groups() -> None:
-    world = World().node("n1", cpu=8)
-    world.group("tree", 2, is_composite=True)
-    for name in ("a", "b"):
-        world.group(name, 2, parent=key_of("tree"))
-    world.refused = {"b-0": REFUSED, "b-1": REFUSED}
-    owned(owned(world, "a", 0, 1), "b", 0, 1).run(1)
-    assert world.bound == {"a-0", "a-1"}
-    world.run(300)
-    assert released(world) == ["a-0", "a-1"]
-
-
 def _bound(pod, node):  # type: ignore[no-untyped-def]
     return replace(pod, spec=replace(pod.spec, node_name=node))
 
