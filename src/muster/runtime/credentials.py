@@ -63,6 +63,8 @@ class CertificateFiles:
         except OSError as error:
             problem = "no such file" if isinstance(error, FileNotFoundError) else error.strerror
             raise ConfigError(f"{problem}: {error.filename}", path=self._origin) from error
+        except UnicodeDecodeError as error:
+            raise ConfigError("certificate or key is no text", path=self._origin) from error
         return self._kept
 
 
@@ -151,9 +153,10 @@ class TokenFile:
             try:
                 self._token = self._file.read_text(encoding="utf-8").strip() or self._token
                 self._read_s = now_s
-            except OSError as error:
+            except (OSError, UnicodeDecodeError) as error:
                 if not self._token:
-                    raise ConfigError(f"cannot be read: {error.strerror}", path=str(self._file)) from error
+                    why = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else "is no text"
+                    raise ConfigError(why, path=str(self._file)) from error
         if not self._token:
             raise ConfigError("is empty", path=str(self._file))
         return Secret(f"Bearer {self._token}", _current(self._certificate))
@@ -280,17 +283,21 @@ class ExecPlugin:
                 path=f"{self._path}.command",
                 hint=config.install_hint,
             ) from error
+        except ValueError as error:  # what no process can be given: a zero byte, a name with "=" in it
+            raise ConfigError(f"command, args or env: {error}", path=self._path) from error
         return await self._output_of(process, command)
 
     async def _output_of(self, process: asyncio.subprocess.Process, command: str) -> bytes:
         try:
             out, said = await asyncio.wait_for(process.communicate(), EXEC_PATIENCE_S)
         except TimeoutError as error:
-            process.kill()
-            await process.wait()
             raise ConfigError(
                 f"{command!r} gave no answer in {EXEC_PATIENCE_S:.0f} s", path=self._path
             ) from error
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
         if process.returncode != 0:
             lines = said.decode(errors="replace").strip().splitlines()
             because = f": {lines[-1]}" if lines else ""

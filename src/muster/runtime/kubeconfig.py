@@ -9,17 +9,16 @@ import base64
 import binascii
 import hashlib
 import os
+import re
 import ssl
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
-import msgspec
-import yaml
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from muster.base.errors import ConfigError
@@ -28,77 +27,17 @@ from muster.runtime.credentials import (
     CertificateFiles,
     ClientCertificate,
     Credentials,
-    ExecConfig,
     ExecPlugin,
     Masked,
     Nobody,
     Token,
     TokenFile,
 )
+from muster.runtime.kubeconfig_file import Cluster, User, parse_file, read_text
 
+_PRINTABLE = re.compile(r"[!-~]+")
+_TOKEN = "!#$&'*+-.^_`|~"  # besides letters and digits; a percent sign begins an escape
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-
-
-class Cluster(Struct, rename="kebab"):
-    """The `cluster` part of a kubeconfig."""
-
-    server: str = ""
-    certificate_authority: str = ""
-    certificate_authority_data: str = ""
-    insecure_skip_tls_verify: bool = False
-    tls_server_name: str = ""
-    proxy_url: str = ""
-
-
-class User(Masked, frozen=True, rename="kebab"):
-    """The `user` part of a kubeconfig."""
-
-    token: str = ""
-    token_file: str = field(name="tokenFile", default="")
-    client_certificate: str = ""
-    client_certificate_data: str = ""
-    client_key: str = ""
-    client_key_data: str = ""
-    username: str = ""
-    password: str = ""
-    exec: ExecConfig | None = None
-    auth_provider: dict[str, object] | None = None
-    as_user: str = field(name="as", default="")
-    as_uid: str = ""
-    as_groups: list[str] = field(default_factory=list)
-    as_user_extra: dict[str, list[str]] = field(default_factory=dict)
-
-
-class Context(Struct, rename="kebab"):
-    """The `context` part of a kubeconfig."""
-
-    cluster: str = ""
-    user: str = ""
-    namespace: str = ""
-
-
-class NamedCluster(Struct):
-    name: str = ""
-    cluster: Cluster = field(default_factory=Cluster)
-
-
-class NamedUser(Struct):
-    name: str = ""
-    user: User = field(default_factory=User)
-
-
-class NamedContext(Struct):
-    name: str = ""
-    context: Context = field(default_factory=Context)
-
-
-class Kubeconfig(Struct, rename="kebab"):
-    """One file, as kubectl reads it; unknown fields are left alone."""
-
-    current_context: str = ""
-    clusters: list[NamedCluster] | None = None
-    users: list[NamedUser] | None = None
-    contexts: list[NamedContext] | None = None
 
 
 def _no_other() -> None:
@@ -159,13 +98,14 @@ def find_access(
 ) -> Access:
     """Find the way in: this file, else $KUBECONFIG, else ~/.kube/config, else the pod's service account.
 
+    Of the files in $KUBECONFIG some may be missing, as with kubectl.
     Raises   ConfigError naming file and field.
     """
     if path:
         return read_access([Path(path)], context=context)
     if named := environment.get("KUBECONFIG"):
         files = [Path(part) for part in named.split(os.pathsep) if part]
-        return read_access(files, context=context)
+        return read_access([file for file in files if file.exists()] or files, context=context)
     usual = Path(environment.get("HOME", "~")).expanduser() / ".kube" / "config"
     if usual.exists():
         return read_access([usual], context=context)
@@ -180,13 +120,13 @@ def find_access(
 def read_access(files: list[Path], *, context: str = "") -> Access:
     """Read one kubeconfig or several, the first to name a thing winning, as kubectl does."""
     access = _read_access(files, context)
-    digest = _digest_of([*(_read_text(file, str(file)) for file in files), access])
+    digest = _digest_of([*(read_text(file, str(file)) for file in files), access])
     return replace(access, digest=digest, renew=_renewal(lambda: read_access(files, context=context), digest))
 
 
 def _read_access(files: list[Path], context: str) -> Access:
     origin = os.pathsep.join(str(file) for file in files)
-    parts = [(file, _parse(file)) for file in files]
+    parts = [(file, parse_file(file)) for file in files]
     wanted = context or next((c.current_context for _, c in parts if c.current_context), "")
     if not wanted:
         raise ConfigError("is not set", path=f"{origin}: current-context", hint="or give --context NAME")
@@ -212,7 +152,8 @@ def _read_access(files: list[Path], context: str) -> Access:
         "users",
     )
     credentials = _credentials_of(user, user_file, user_path, cluster, cluster_file, cluster_path)
-    return _access_of(cluster, cluster_file, cluster_path, credentials, origin, _impersonation(user))
+    headers = _impersonation(user, user_path)
+    return _access_of(cluster, cluster_file, cluster_path, credentials, origin, headers)
 
 
 def read_service_account(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) -> Access:
@@ -220,8 +161,8 @@ def read_service_account(environment: Mapping[str, str], directory: Path = SERVI
     host = environment["KUBERNETES_SERVICE_HOST"]
     port = environment.get("KUBERNETES_SERVICE_PORT", "443")
     token, authority = directory / "token", directory / "ca.crt"
-    pem = _read_text(authority, str(authority))
-    _read_text(token, str(token))
+    pem = read_text(authority, str(authority))
+    read_text(token, str(token))
     where = f"[{host}]" if ":" in host else host
     access = Access(
         server=f"https://{where}:{port}",
@@ -263,26 +204,6 @@ def _renewal(read: Callable[[], Access], digest: str) -> Callable[[], Access | N
 # ── parts of a file ──────────────────────────────────────────────────────────────────────────────
 
 
-def _parse(file: Path) -> Kubeconfig:
-    text = _read_text(file, str(file))
-    try:
-        plain = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" in line {mark.line + 1}" if mark is not None else ""
-        problem = getattr(error, "problem", None) or "cannot be read"
-        raise ConfigError(f"is no YAML: {problem}{line}", path=str(file)) from error
-    except RecursionError as error:
-        raise ConfigError("is nested too deep", path=str(file)) from error
-    if not isinstance(plain, dict):
-        raise ConfigError("is no kubeconfig: a mapping is needed", path=str(file))
-    try:
-        return msgspec.convert(plain, Kubeconfig)
-    except msgspec.ValidationError as error:
-        message, _, where = str(error).partition(" - at `")
-        raise ConfigError(message.lower(), path=f"{file}: {where.rstrip('`') or '$'}") from error
-
-
 _Item = TypeVar("_Item")
 
 
@@ -308,9 +229,7 @@ def _access_of(
     headers: tuple[tuple[str, str], ...],
 ) -> Access:
     _check_server(cluster.server, f"{path}.server")
-    if cluster.proxy_url and urlsplit(cluster.proxy_url).scheme not in ("http", "https"):
-        scheme = urlsplit(cluster.proxy_url).scheme
-        raise ConfigError(f"only http and https proxies, got {scheme!r}", path=f"{path}.proxy-url")
+    _check_proxy(cluster.proxy_url, f"{path}.proxy-url")
     pem, pem_field = _authority_of(cluster, file, path)
     tls = None
     if cluster.server.startswith("https:"):
@@ -332,24 +251,49 @@ def _access_of(
 def _check_server(server: str, path: str) -> None:
     if not server:
         raise ConfigError("is not set", path=path)
-    url = urlsplit(server)
-    if "@" in url.netloc:
+    url = _split(server)
+    if url is not None and "@" in url.netloc:
         raise ConfigError("needs no user and password in it", path=path, hint="put them into the user")
-    try:
-        port_is_sound = url.port is None or url.port > 0
-    except ValueError:
-        port_is_sound = False
-    if url.scheme not in ("http", "https") or not url.hostname or not port_is_sound:
+    if url is None or url.scheme not in ("http", "https") or url.query or url.fragment:
         raise ConfigError(f"needs https://HOST:PORT, got {server!r}", path=path)
 
 
+def _check_proxy(proxy: str, path: str) -> None:
+    """Nothing of it is shown but its scheme: there may be a password in it."""
+    if not proxy:
+        return
+    url = _split(proxy)
+    if url is None:
+        raise ConfigError("needs http://HOST:PORT", path=path)
+    if url.scheme not in ("http", "https"):
+        raise ConfigError(f"only http and https proxies, got {url.scheme!r}", path=path)
+
+
+def _split(text: str) -> SplitResult | None:
+    """The parts of a URL that names a host, and a port that there is if it names one."""
+    try:
+        url = urlsplit(text)
+        is_sound = bool(url.hostname) and (url.port is None or url.port > 0)
+    except ValueError:
+        return None
+    return url if is_sound and _PRINTABLE.fullmatch(text) else None
+
+
 def _authority_of(cluster: Cluster, file: Path, path: str) -> tuple[str | None, str]:
+    if cluster.insecure_skip_tls_verify and (
+        cluster.certificate_authority or cluster.certificate_authority_data
+    ):
+        raise ConfigError(
+            "a certificate authority says nothing where insecure-skip-tls-verify is true",
+            path=path,
+            hint="take one of the two away",
+        )
     if cluster.certificate_authority_data:
         field_path = f"{path}.certificate-authority-data"
         return _decode(cluster.certificate_authority_data, field_path), field_path
     if cluster.certificate_authority:
         field_path = f"{path}.certificate-authority"
-        return _read_text(file.parent / cluster.certificate_authority, field_path), field_path
+        return read_text(file.parent / cluster.certificate_authority, field_path), field_path
     return None, path
 
 
@@ -363,17 +307,19 @@ def _credentials_of(
             hint="use an exec plugin",
         )
     certificate = _certificate_of(user, file, path)
-    if user.exec is not None:
-        info = _cluster_info(cluster, cluster_file, cluster_path) if user.exec.provide_cluster_info else None
-        return ExecPlugin(user.exec, path=f"{path}.exec", directory=file.parent, cluster=info)
+    if (user.token or user.token_file) and (user.username or user.password):
+        raise ConfigError("has a token and a password", path=path, hint="take one of the two away")
+    if user.token_file:  # it counts before a token, as with kubectl
+        token = file.parent / user.token_file
+        read_text(token, f"{path}.tokenFile")
+        return TokenFile(token, certificate)
     if user.token:
         return Token(user.token, certificate)
-    if user.token_file:
-        token = file.parent / user.token_file
-        _read_text(token, f"{path}.tokenFile")
-        return TokenFile(token, certificate)
     if user.username:
         return BasicPassword(user.username, user.password, certificate)
+    if user.exec is not None and certificate is None:
+        info = _cluster_info(cluster, cluster_file, cluster_path) if user.exec.provide_cluster_info else None
+        return ExecPlugin(user.exec, path=f"{path}.exec", directory=file.parent, cluster=info)
     return Nobody(certificate)
 
 
@@ -392,12 +338,12 @@ def _certificate_of(user: User, file: Path, path: str) -> ClientCertificate | Ce
         pem = (
             _decode(user.client_certificate_data, f"{path}.client-certificate-data")
             if user.client_certificate_data
-            else _read_text(file.parent / user.client_certificate, f"{path}.client-certificate")
+            else read_text(file.parent / user.client_certificate, f"{path}.client-certificate")
         )
         key = (
             _decode(user.client_key_data, f"{path}.client-key-data")
             if user.client_key_data
-            else _read_text(file.parent / user.client_key, f"{path}.client-key")
+            else read_text(file.parent / user.client_key, f"{path}.client-key")
         )
         certificate = ClientCertificate(pem, key, path)
         _load_certificate(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), certificate)
@@ -420,27 +366,18 @@ def _cluster_info(cluster: Cluster, file: Path, path: str) -> dict[str, object]:
     return {name: value for name, value in info.items() if value}
 
 
-def _impersonation(user: User) -> tuple[tuple[str, str], ...]:
-    headers = [("Impersonate-User", user.as_user), ("Impersonate-Uid", user.as_uid)]
+def _impersonation(user: User, path: str) -> tuple[tuple[str, str], ...]:
+    headers = [("Impersonate-Uid", user.as_uid)]
     headers += [("Impersonate-Group", group) for group in user.as_groups]
     headers += [
-        (f"Impersonate-Extra-{name}", value)
+        (f"Impersonate-Extra-{quote(name.lower(), safe=_TOKEN)}", value)
         for name, values in user.as_user_extra.items()
         for value in values
     ]
-    return tuple((name, value) for name, value in headers if value)
-
-
-def _read_text(file: Path, place: str) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        message = "no such file" if place == str(file) else f"no such file: {file}"
-    except UnicodeDecodeError:
-        message = "is no text" if place == str(file) else f"is no text: {file}"
-    except OSError as error:
-        message = f"cannot be read: {error.strerror}" + ("" if place == str(file) else f": {file}")
-    raise ConfigError(message, path=place)
+    said = tuple((name, value) for name, value in headers if value)
+    if said and not user.as_user:
+        raise ConfigError("says more of whom to act as, but not who that is", path=path, hint="set as")
+    return (("Impersonate-User", user.as_user), *said) if user.as_user else ()
 
 
 def _decode(text: str, path: str) -> str:

@@ -23,7 +23,8 @@ from muster.runtime.credentials import (
     Token,
 )
 from muster.runtime.dialing import Route
-from muster.runtime.kubeconfig import Access, User, read_access
+from muster.runtime.kubeconfig import Access, read_access
+from muster.runtime.kubeconfig_file import User
 
 
 class Renewing:

@@ -50,6 +50,36 @@ async def test_a_token_file_that_goes_away_leaves_the_token_in_use(tmp_path: Pat
     assert (await credentials.secret(REREAD_S)).authorization == "Bearer one"
 
 
+async def test_a_token_file_that_becomes_no_text_leaves_the_token_in_use(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("one")
+    source = TokenFile(file)
+    assert (await source.secret(0.0)).authorization == "Bearer one"
+    file.write_bytes(b"\xff\xfe")
+    source.refresh()
+    assert (await source.secret(61.0)).authorization == "Bearer one"
+    with pytest.raises(ConfigError, match="is no text"):
+        await TokenFile(file).secret(0.0)
+
+
+def test_a_certificate_that_becomes_no_text_is_named(tmp_path: Path) -> None:
+    for name in ("crt", "key"):
+        (tmp_path / name).write_bytes(b"\xff")
+    with pytest.raises(ConfigError, match=r"^users: certificate or key is no text"):
+        CertificateFiles(tmp_path / "crt", tmp_path / "key", "users").current()
+
+
+@pytest.mark.parametrize("variable", [ExecVariable("A=B", "hush"), ExecVariable("A", "hush\0")])
+async def test_variables_that_no_process_can_have_are_an_error_that_shows_no_secret(
+    tmp_path: Path, variable: ExecVariable
+) -> None:
+    config = ExecConfig(api_version=V1, command="true", env=[variable])
+    source = ExecPlugin(config, path="users", directory=tmp_path, cluster=None)
+    with pytest.raises(ConfigError, match=r"^users: command, args or env: ") as caught:
+        await source.secret(0.0)
+    assert "hush" not in str(caught.value)
+
+
 async def test_an_empty_token_file_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("\n")

@@ -129,9 +129,38 @@ def test_impersonation_goes_along_as_headers(tmp_path: Path) -> None:
     )
 
 
+def test_the_name_of_an_extra_goes_along_as_a_header_can_have_it(tmp_path: Path) -> None:
+    change = user(**{"as": "jane", "as-user-extra": {"acme.com/a b": ["x"], "c\r\nd: e": ["y"]}})
+    assert access_of(tmp_path, change).headers == (
+        ("Impersonate-User", "jane"),
+        ("Impersonate-Extra-acme.com%2Fa%20b", "x"),
+        ("Impersonate-Extra-c%0D%0Ad%3A%20e", "y"),
+    )
+
+
 def test_a_plugin_is_kept_for_later(tmp_path: Path) -> None:
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "aws", "args": None, "env": None}
     assert isinstance(access_of(tmp_path, user(exec=plugin)).credentials, ExecPlugin)
+
+
+async def test_a_token_file_counts_before_a_token(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("renewed")
+    access = access_of(tmp_path, user(token="old", tokenFile="token"))
+    assert (await access.credentials.secret(0.0)).authorization == "Bearer renewed"
+
+
+def test_a_plugin_comes_after_what_stands_in_the_file(tmp_path: Path) -> None:
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "aws"}
+    assert isinstance(access_of(tmp_path, user(token="t", exec=plugin)).credentials, Token)
+
+
+def test_of_the_files_in_the_variable_some_may_be_missing_or_empty(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("")
+    (tmp_path / "sound").write_text(yaml.safe_dump(sound()))
+    named = ":".join(str(tmp_path / name) for name in ("missing", "empty", "sound"))
+    assert find_access(environment={"KUBECONFIG": named}).server == "https://cluster.test:6443"
+    with pytest.raises(ConfigError, match="missing: no such file"):
+        find_access(environment={"KUBECONFIG": str(tmp_path / "missing")})
 
 
 def test_kubeconfig_variable_merges_files_and_the_first_wins(tmp_path: Path) -> None:
@@ -189,6 +218,29 @@ LIES = [
     pytest.param(
         cluster(server="https://cluster.test:99999"), r"\.server: needs https://HOST", id="port-range"
     ),
+    pytest.param(cluster(server="https://[::1"), r"\.server: needs https://HOST", id="broken-address"),
+    pytest.param(cluster(server="https://h:1/a b"), r"\.server: needs https://HOST", id="blank-in-server"),
+    pytest.param(cluster(server="https://h:1?a=b"), r"\.server: needs https://HOST", id="query-in-server"),
+    pytest.param(
+        cluster(**{"proxy-url": "http://u:hush@p:99999"}),
+        r"\.cluster\.proxy-url: needs http://HOST:PORT$",
+        id="port-of-a-proxy",
+    ),
+    pytest.param(
+        cluster(**{"insecure-skip-tls-verify": True, "certificate-authority-data": coded(CERTIFICATE)}),
+        r"\.cluster: a certificate authority says nothing where insecure-skip-tls-verify is true",
+        id="authority-that-nobody-asks",
+    ),
+    pytest.param(
+        lambda c: c["clusters"].append({"name": "k", "cluster": {"server": "https://other.test"}}),
+        r"\$\.clusters\[1\]\.name: 'k' is there already",
+        id="two-clusters-of-a-name",
+    ),
+    pytest.param(
+        lambda c: c["contexts"].append({"name": "c", "context": {}}),
+        r"\$\.contexts\[1\]\.name: 'c' is there already",
+        id="two-contexts-of-a-name",
+    ),
     pytest.param(
         cluster(server=5), r"\$\.clusters\[0\]\.cluster\.server: expected `str`, got `int`", id="wrong-type"
     ),
@@ -225,6 +277,21 @@ USER_LIES = [
         id="certificate-is-no-base64",
     ),
     pytest.param(user(tokenFile="nowhere"), r"\.tokenFile: no such file: .*nowhere", id="token-file-missing"),
+    pytest.param(
+        lambda c: c["users"].append({"name": "u", "user": {"token": "hush"}}),
+        r"\$\.users\[1\]\.name: 'u' is there already",
+        id="two-users-of-a-name",
+    ),
+    pytest.param(
+        user(token="hush", username="jane", password="hush"),
+        r"\$\.users\[0\]\.user: has a token and a password",
+        id="token-and-password",
+    ),
+    pytest.param(
+        user(token="hush", **{"as-groups": ["dev"]}),
+        r"\.user: says more of whom to act as, but not who that is",
+        id="groups-of-nobody",
+    ),
     pytest.param(
         user(auth_provider=REMOVED), r"\.auth-provider: provider 'gcp' is of a kind", id="removed-provider"
     ),
@@ -264,7 +331,7 @@ def test_a_lie_about_the_user_is_told_with_file_and_field(
     [
         pytest.param("a: [1", "is no YAML: .* in line", id="broken-yaml"),
         pytest.param("- a\n- b\n", "is no kubeconfig: a mapping is needed", id="a-list"),
-        pytest.param("", "is no kubeconfig: a mapping is needed", id="empty"),
+        pytest.param("", "current-context: is not set", id="empty"),
     ],
 )
 def test_a_file_that_is_no_kubeconfig_says_so(tmp_path: Path, text: str, message: str) -> None:
