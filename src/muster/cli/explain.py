@@ -22,7 +22,7 @@ NODES = "/api/v1/nodes"
 PODS = "/api/v1/pods"
 GROUPS = "/apis/scheduling.k8s.io/v1beta1/podgroups"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
-_CONDITIONS = ("PodGroupInitiallyScheduled", "muster.dev/Waiting", "DisruptionTarget")
+_CONDITIONS = ("PodGroupInitiallyScheduled", "muster.dev/Whole", "muster.dev/Waiting", "DisruptionTarget")
 _EVENTS_SHOWN = 5
 _NAMES_SHOWN = 6
 

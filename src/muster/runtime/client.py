@@ -11,6 +11,7 @@ import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
@@ -65,6 +66,12 @@ class Status(Struct, rename="camel"):
 
 class Version(Struct, rename="camel"):
     git_version: str
+
+
+class SomeObject(Struct):
+    """Whatever the API answers a write with: the object, or a Status."""
+
+    kind: str = ""
 
 
 class ItemList(Struct):
@@ -190,7 +197,7 @@ class ApiClient:
             if reply.code == 401 and not is_last and self._renew():
                 continue
             if reply.code >= 300:
-                raise_for(reply.code, reply.body, reply.headers)
+                raise_for(reply.code, reply.body, reply.headers, now_s=self._now_s())
             return Answer(reply.code, reply.body)
         raise AssertionError("the second try always returns or raises")
 
@@ -212,7 +219,7 @@ class ApiClient:
                     if reply.code == 401 and not is_last and self._renew():
                         continue
                     if reply.code >= 300:
-                        raise_for(reply.code, reply.body, reply.headers)
+                        raise_for(reply.code, reply.body, reply.headers, now_s=self._now_s())
                     yield _lines_of(connection.pieces(SILENCE_S))
                     return
             except (NoConnection, NoAnswer, TooLong, TimeoutError) as error:
@@ -327,7 +334,7 @@ def _is_untrusted(error: Exception) -> bool:
     return isinstance(error, NoConnection) and isinstance(error.cause, ssl.SSLCertVerificationError)
 
 
-def raise_for(code: int, raw: bytes, headers: Mapping[str, str]) -> NoReturn:
+def raise_for(code: int, raw: bytes, headers: Mapping[str, str], *, now_s: float) -> NoReturn:
     """Raise the ApiError that an answer means; a body that is no Status is quoted."""
     try:
         status = msgspec.json.decode(raw, type=Status)
@@ -340,17 +347,30 @@ def raise_for(code: int, raw: bytes, headers: Mapping[str, str]) -> NoReturn:
     if code == 410:
         raise Expired(message, code=code, reason=reason)
     if code == 429 or code >= 500:
-        raise Unavailable(message, code=code, reason=reason, retry_after_s=_retry_after_s(status, headers))
+        retry_after_s = _retry_after_s(status, headers, now_s)
+        raise Unavailable(message, code=code, reason=reason, retry_after_s=retry_after_s)
     raise ApiError(message, code=code, reason=reason)
 
 
-def _retry_after_s(status: Status, headers: Mapping[str, str]) -> float | None:
+def _retry_after_s(status: Status, headers: Mapping[str, str], now_s: float) -> float | None:
+    """Seconds, or a date as gateways write it, which counts from the answer's own date; else the details."""
     header = headers.get("retry-after", "")
     if header.isascii() and header.isdigit():
         return min(float(header), RETRY_AFTER_S_MAX)
+    if (until_s := _seconds_of_date(header)) is not None:
+        answered_s = _seconds_of_date(headers.get("date", ""))
+        return min(max(until_s - (now_s if answered_s is None else answered_s), 0.0), RETRY_AFTER_S_MAX)
     if status.details is not None and status.details.retry_after_seconds is not None:
         return float(min(max(status.details.retry_after_seconds, 0), int(RETRY_AFTER_S_MAX)))
     return None
+
+
+def _seconds_of_date(text: str) -> float | None:
+    """A date of HTTP in Unix seconds; None for any other text."""
+    try:
+        return parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError, TypeError, IndexError):
+        return None
 
 
 def _unreached(server: str, error: Exception) -> Unavailable:

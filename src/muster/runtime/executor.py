@@ -48,7 +48,7 @@ from muster.framework.ports import (
     WriteFailed,
 )
 from muster.runtime import patience
-from muster.runtime.client import NOT_SENT, Answer, ApiClient
+from muster.runtime.client import NOT_SENT, Answer, ApiClient, SomeObject
 from muster.runtime.patience import Patience, Turn
 
 CALLS_MAX = 64  # about what keeps an API server on a few cores busy; more only queues there
@@ -407,10 +407,12 @@ class Executor:
         if turn is not None:
             timer = asyncio.get_running_loop().call_later(patience.SLOW_S, self._lose_patience, turn)
         try:
-            return await self._client.call(call.method, call.path, body, content_type=call.content_type)
+            answer = await self._client.call(call.method, call.path, body, content_type=call.content_type)
         finally:
             if timer is not None:
                 timer.cancel()
+        answer.read(SomeObject)  # a page of somebody in between, however friendly, is no answer of the API
+        return answer
 
     async def _heed(self, error: ApiError) -> None:
         """Keep the object to ourselves for as long as the server wants to be left alone."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from muster.assembly.leadership import JITTER, NAMESPACE, RETRY_S, Candidacy, Lease
 from muster.assembly.requests import Call
-from muster.base.errors import ApiError, Conflict
+from muster.base.errors import ApiError, Conflict, Unavailable
 from muster.runtime.client import ApiClient
 
 ACQUIRE_RETRY_S = 0.5  # who stands by must notice within two seconds that the lease was given back
@@ -156,7 +156,10 @@ class LeaderElector:
         call = self.candidacy.bid(await self._read(), now_s)
         if call is None or self._has_gone_back():
             return False
-        self.candidacy.won(await self._send(call), now_s, boot_s)
+        lease = await self._send(call)
+        if lease.spec.holder_identity != self.candidacy.identity:
+            raise Unavailable("the server answered the bid with a lease of somebody else", code=0)
+        self.candidacy.won(lease, now_s, boot_s)
         return not self._has_gone_back()
 
     def _has_gone_back(self) -> bool:

@@ -71,6 +71,14 @@ def test_conditions_that_matter_are_shown() -> None:
     assert not any("Other" in line for line in lines)
 
 
+def test_a_gang_that_is_half_held_is_told_with_the_cure() -> None:
+    message = '2 created, 1 bound; half-held for more than 300 s; set muster.dev/release-bare-pods: "true"'
+    half = {"type": "muster.dev/Whole", "status": "False", "reason": "HalfHeld", "message": message}
+    lines = explain([pod("g-0", "n1"), pod("g-1")], conditions=[half])
+    told = " ".join(" ".join(lines).split())
+    assert f"condition muster.dev/Whole=False HalfHeld: {message}" in told
+
+
 def test_what_was_said_once_is_not_said_again() -> None:
     said = {"status": "False", "reason": "Unschedulable", "message": "no room"}
     conditions = [{"type": "PodGroupInitiallyScheduled", **said}, {"type": "muster.dev/Waiting", **said}]

@@ -92,6 +92,12 @@ async def test_each_refusal_has_its_exception_with_the_servers_words(code: int, 
     [
         pytest.param({"Retry-After": "7"}, {}, 7.0, id="header"),
         pytest.param({}, {"retryAfterSeconds": 3}, 3.0, id="details"),
+        pytest.param(
+            {"Retry-After": "Tue, 15 Jan 2030 08:00:09 GMT", "Date": "Tue, 15 Jan 2030 08:00:00 GMT"},
+            {},
+            9.0,
+            id="date",
+        ),
         pytest.param({}, {}, None, id="unsaid"),
     ],
 )
@@ -318,20 +324,33 @@ async def test_an_answer_without_an_end_is_given_up(code: int, monkeypatch: pyte
 
 @pytest.mark.parametrize(
     ("header", "seconds"),
-    [("²", None), ("-1", None), ("9" * 400, 3600.0), ("soon", None)],
-    ids=["not-ascii", "negative", "for-ever", "a-word"],
+    [
+        pytest.param("²", None, id="not-ascii"),
+        pytest.param("-1", None, id="negative"),
+        pytest.param("9" * 400, 3600.0, id="for-ever"),
+        pytest.param("soon", None, id="a-word"),
+        pytest.param("Tue, 99 Jan 2030 08:00:00 GMT", None, id="no-such-day"),
+        pytest.param("Fri, 01 Jan 2027 00:00:00 GMT", 0.0, id="date-that-is-over"),
+        pytest.param("Fri, 01 Jan 2100 00:00:00 GMT", 3600.0, id="date-of-another-century"),
+    ],
 )
 def test_a_time_to_wait_that_makes_no_sense_is_not_obeyed(header: str, seconds: float | None) -> None:
     with pytest.raises(Unavailable) as caught:
-        raise_for(429, b"{}", {"retry-after": header})
+        raise_for(429, b"{}", {"retry-after": header}, now_s=1_800_000_000.0)
     assert caught.value.retry_after_s == seconds
+
+
+def test_a_date_to_wait_for_counts_from_our_clock_where_the_answer_has_no_date() -> None:
+    with pytest.raises(Unavailable) as caught:
+        raise_for(429, b"{}", {"retry-after": "Fri, 15 Jan 2027 08:00:07 GMT"}, now_s=1_800_000_000.0)
+    assert caught.value.retry_after_s == 7.0
 
 
 @pytest.mark.parametrize("seconds", [-5, 10**400])
 def test_so_is_one_in_the_details_within_bounds(seconds: int) -> None:
     body = json.dumps({"details": {"retryAfterSeconds": seconds}}).encode()
     with pytest.raises(Unavailable) as caught:
-        raise_for(503, body, {})
+        raise_for(503, body, {}, now_s=0.0)
     assert caught.value.retry_after_s in (0.0, 3600.0, None)
 
 
@@ -340,7 +359,7 @@ def test_an_answer_that_is_something_else_is_unavailable(body: bytes) -> None:
     with pytest.raises(Unavailable, match="not what the API says"):
         Answer(200, body).read(ItemList)
     with pytest.raises(ApiError):
-        raise_for(404, body, {})
+        raise_for(404, body, {}, now_s=0.0)
 
 
 async def test_a_redirect_is_not_followed_and_no_token_goes_elsewhere() -> None:

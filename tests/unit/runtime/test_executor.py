@@ -75,6 +75,23 @@ async def test_a_binding_whose_answer_got_lost_is_unknown_and_not_said_again() -
     assert len(bench.api.calls) == 1
 
 
+@pytest.mark.parametrize("body", [b"<html>log in first</html>", b"", b"null", b"[]", b'{"kind":7}'])
+async def test_a_page_of_somebody_in_between_is_no_answer_to_a_binding(body: bytes) -> None:
+    bench = Bench()
+    bench.api.replies[BINDING] = [body]
+    await bench.perform(bind())
+    assert [(type(e), e.code) for e in bench.events if isinstance(e, BindFailed)] == [(BindFailed, 0)]
+    assert len(bench.api.calls) == 1
+
+
+async def test_a_page_of_somebody_in_between_is_no_answer_to_a_deletion() -> None:
+    bench = Bench()
+    bench.api.replies[POD] = [b"<html>log in first</html>"]
+    await bench.perform(EvictPod(ObjectKey("default", "p"), "uid-p", Condition("DisruptionTarget", "True")))
+    assert [type(event) for event in bench.events] == [EvictFailed]
+    assert bench.api.calls.count(("DELETE", POD)) == TRIES
+
+
 async def test_a_busy_server_is_asked_again_no_sooner_than_it_said() -> None:
     bench = Bench()
     bench.api.replies[BINDING] = [Unavailable("busy", code=429, retry_after_s=3.0), b"{}"]

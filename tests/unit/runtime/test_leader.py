@@ -418,3 +418,15 @@ async def test_whoever_takes_the_name_over_says_under_which_lease(api: LeaseApi,
     await led_under(api, clock, "b", "").acquire()
     assert api.lease is not None
     assert "annotations" not in api.lease["metadata"]
+
+
+@pytest.mark.parametrize("answer", [{}, {"kind": "Status"}, {"spec": {"holderIdentity": "b"}}])
+async def test_a_bid_that_is_answered_with_another_lease_is_not_won(answer: dict[str, Any]) -> None:
+    class Careless(LeaseApi):
+        async def call(self, method: str, path: str, body: Any = None, *, timeout_s: float = 5.0) -> Answer:
+            known = await super().call(method, path, body, timeout_s=timeout_s)
+            return known if method == "GET" else Answer(200, json.dumps(answer).encode())
+
+    elector = elector_of(Careless(), ManualClock(), "a")
+    assert not await elector._try()
+    assert not elector.leads
