@@ -215,6 +215,8 @@ class TreeTrial:
             if outcome.ok:
                 board = outcome.board
                 placed_groups += 1
+            elif child.is_composite and not outcome.findings.group_texts:
+                _tell_leaves(child, outcome.status.message, findings)
             status = self._feasible(cast, placed_groups, len(children) - index - 1)
         if not status.ok:
             findings.rejectors.add(status.plugin)
@@ -386,6 +388,14 @@ def _with_cause(status: Status, findings: Findings) -> Status:
     """The refusal of a composite with the words of the first pod group that failed on its own account."""
     text = "; ".join(filter(None, (status.message, name_first(findings.group_texts))))
     return Status(status.verdict, text, status.plugin)
+
+
+def _tell_leaves(cast: Cast, text: str, findings: Findings) -> None:
+    """No pod group of a composite failed on its own account: they wait for what the composite lacks."""
+    who = f"composite pod group {cast.group.key}: " if cast.group is not None else ""
+    for leaf in cast.leaves():
+        if leaf.group is not None and leaf.waiting():
+            findings.group_texts[leaf.group.key] = f"{who}{text}"
 
 
 def _nowhere(group: Group, snapshot: Snapshot, rows: Int32) -> str:

@@ -264,3 +264,20 @@ def test_siblings_that_are_alike_are_tried_in_one_order_and_others_in_each_order
     trial = TreeTrial(make_runner())
     assert len(trial._sibling_orders(make_tree(3, a=(2, 2), b=(2, 2), d=(2, 2)), board)) == 1
     assert len(trial._sibling_orders(make_tree(3, a=(2, 2), b=(2, 3), d=(2, 2)), board)) == 3
+
+
+def test_groups_of_a_composite_that_lacks_groups_are_told_so_though_the_tree_runs() -> None:
+    world = World().node("n1", cpu=8)
+    world.group("top", None, is_composite=True)
+    world.group("below", 2, is_composite=True, parent=ObjectKey("default", "top"))
+    world.group("a", 1, parent=ObjectKey("default", "top")).group(
+        "b", 1, parent=ObjectKey("default", "below")
+    )
+    world.members("a", 0).members("b", 0).run(10)
+    assert world.bound == {"a-0"}
+    said = world.pod_condition("b-0")
+    assert said is not None
+    assert said.message == (
+        "pod group default/b: composite pod group default/below: "
+        "minGroupCount (2) cannot be satisfied: 0 scheduled, 1 remaining"
+    )
