@@ -3,14 +3,14 @@
 Stock removes everything weaker, fixes the place by score, and spares whom that place allows; what the place
 costs it never asks.  Here that is one candidate of several.  The others: without touching what budgets
 protect; without touching any but the least important priorities; each member where it costs least; each
-domain; at last, where there are few enough of them, every smaller set of victims.  What does not fit with all
-of them gone may need some to stay, which is tried in fewer ways.  In come units, a fork without them and a
-way to try the preemptor on a fork; out comes the cheapest (`Cost`), of equals the one found first.  A search
-is advanced by so much work at a time.  Next: `plugins/group_preemption.py`.
+domain; at last, where few enough of them can matter, every smaller set of victims.  What does not fit with
+all of them gone may need some to stay, which is tried in fewer ways.  In come units, a fork without them and
+a way to try the preemptor on a fork; out comes the cheapest (`Cost`), of equals the one found first.  A
+search is advanced by so much work at a time.  Next: `plugins/group_preemption.py`.
 Axes: N node rows, K rows asked for, R resources.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import chain, combinations, islice
 from operator import itemgetter
 from typing import Protocol
@@ -34,7 +34,7 @@ TRIES_MIN = 8
 TRY_WORK = 1_000  # what any try costs besides: the questions to the plugins
 _WORK_MAX = 500_000  # members × nodes × tries
 _ROWS_MAX = 32  # compared one by one for a single member
-_SMALL = 20  # so many units may be searched for every smaller set
+_SMALL = 20  # so many units that can matter are searched for every smaller set
 _SETS_PER_TRY = 16
 _STAYING_TRIES = 64  # where all the others together were of no help
 _LEVELS_MAX = 8
@@ -71,13 +71,14 @@ class Try(Struct, frozen=True):
     """How to try the preemptor.
 
     `members`: how many wait.  `work`: what a try costs, in rows judged.  `domains`: rows to be tried on their
-    own besides.
+    own besides.  `rows`: those that any placement of it may use, None: all.
     """
 
     on: On
     members: int
     work: int = 1
     domains: tuple[Int32, ...] = ()
+    rows: Int32 | None = None
 
 
 class Eviction(Struct, frozen=True):
@@ -338,8 +339,8 @@ class EvictionSearch:
         for _, row, on_row in sorted(rows, key=itemgetter(0, 1))[:_ROWS_MAX]:
             only = np.array([row], dtype=np.int32) if self._try.members == 1 else None
             yield self._attempt_without(on_row, only)
-        if len(staying) <= _SMALL:
-            yield from self._try_sets((), _by_size(staying))
+        if candidates := (yield from self._few(staying, pods)):
+            yield from self._try_sets((), _by_size(candidates))
 
     def _attempt_without(self, away: Sequence[Unit], rows: Int32 | None = None) -> bool:
         """Try without these and those that are leaving anyway."""
@@ -348,8 +349,9 @@ class EvictionSearch:
 
     def _try_smaller_sets(self) -> Iterator[bool]:
         """Try every set of victims cheaper than the best, cheapest first, while the tries last."""
-        candidates = self._staying()
-        if len(candidates) > _SMALL:
+        pods = [*self._everything_gone.refused, *(pod for pod, _ in self.best.seats)]
+        candidates = yield from self._few(self._staying(), pods)
+        if not candidates:
             return
         victims = {id(unit) for unit in self.best.victims}
         needed: list[Unit] = []
@@ -363,6 +365,21 @@ class EvictionSearch:
                     yield True
             sets = _by_size([unit for unit in candidates if not any(unit is other for other in needed)])
         yield from self._try_sets(needed, sets)
+
+    def _few(self, units: Sequence[Unit], pods: Sequence[Pod]) -> Generator[bool, None, Sequence[Unit]]:
+        """These units, or of many those that can matter to such pods; none where these are many, too."""
+        if len(units) <= _SMALL:
+            return units
+        concern = self._reprieve.concern(pods, self._ground, self._try.rows)
+        few: list[Unit] = []
+        for unit in units:
+            self._work += concern.work
+            if concern.covers(unit):
+                few.append(unit)
+            if len(few) > _SMALL:
+                return ()
+            yield True
+        return few
 
     def _try_sets(self, needed: Sequence[Unit], sets: Iterator[tuple[Unit, ...]]) -> Iterator[bool]:
         """Try these sets of victims, those needed added to each, that are cheaper than the best."""

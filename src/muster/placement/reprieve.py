@@ -6,7 +6,7 @@ else one by one, each seat that may mind asked again.  Next: `eviction.py`.
 Axes: V pods of units, N node rows, K rows asked for.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -47,12 +47,12 @@ class Reprieve:
 
     def is_by_counting(self, seats: Seats, ground: Snapshot) -> bool:
         """Whether no unit matters to any seat but by the room of its own rows."""
-        for shape, pod in self._shapes(seats, ground).items():
-            if shape not in self._by_counting:
-                self._by_counting[shape] = self._judge.counts_only(self._columns.pods, pod, ground)
-            if not self._by_counting[shape]:
-                return False
-        return True
+        return all(self._counts(shape, pod, ground) for shape, pod in self._shapes(seats, ground).items())
+
+    def _counts(self, shape: ShapeKey, pod: Pod, ground: Snapshot) -> bool:
+        if shape not in self._by_counting:
+            self._by_counting[shape] = self._judge.counts_only(self._columns.pods, pod, ground)
+        return self._by_counting[shape]
 
     def find_needed_on_each(
         self, pod: Pod, rows: Int32, units: Sequence[Unit], ground: Snapshot
@@ -79,6 +79,16 @@ class Reprieve:
             unit, positions = parts[index]
             needed[int(columns.rows[positions[0]])].append(unit)
         return needed
+
+    def concern(self, pods: Sequence[Pod], ground: Snapshot, rows: Int32 | None) -> "Concern":
+        """Asks which units can matter to one of these pods.
+
+        `ground`: a fork without the units in question; `rows`: where the pods may be, None: anywhere.
+        """
+        concern = Concern(self._columns, ground, self._judge, self._reach)
+        for shape, pod in self._shapes([(pod, 0) for pod in pods], ground).items():
+            concern.add(pod, shape, rows, by_counting=self._counts(shape, pod, ground))
+        return concern
 
     def _needed_by_counting(self, order: Sequence[Unit], seats: Seats, ground: Snapshot) -> tuple[Unit, ...]:
         columns = self._columns
@@ -175,8 +185,49 @@ def return_unit(fork: Snapshot, unit: Unit) -> None:
             fork.place(pod, row)
 
 
+ASK_WORK = 300  # asking every rule about a unit and a pod, in rows judged
 Reach = dict[tuple[int, ShapeKey], frozenset[int] | None]
 """Rows a unit (by id) can matter to for pods of a shape, None: all; kept over one search."""
+
+
+class Concern:
+    """Which units can matter to some pods: on rows that these could have with all units gone."""
+
+    def __init__(self, columns: UnitColumns, ground: Snapshot, judge: Judge, reach: Reach) -> None:
+        self._columns = columns
+        self._ground = ground
+        self._judge = judge
+        self._reach = reach
+        self._near: Bool = np.zeros(len(columns.units), dtype=np.bool_)
+        self._minding: list[tuple[ShapeKey, Pod, Bool]] = []
+
+    def add(self, pod: Pod, shape: ShapeKey, rows: Int32 | None, *, by_counting: bool) -> None:
+        """Think of a pod, too; `by_counting`: whether units matter to it by the room of their rows alone."""
+        able = self._judge.usable(pod, self._ground)
+        if rows is not None:
+            able &= np.isin(np.arange(len(able)), rows)
+        open_rows = np.flatnonzero(able).astype(np.int32)
+        fits = self._judge.capacity(pod, self._ground, open_rows)
+        if fits is not None:
+            able[open_rows] = fits > 0
+        self._near[self._columns.owner[able[self._columns.rows]]] = True
+        if able.any() and not by_counting:
+            self._minding.append((shape, pod, able))
+
+    def covers(self, unit: Unit) -> bool:
+        """Whether the unit can matter to one of them."""
+        return bool(self._near[self._columns.index_of[id(unit)]]) or any(
+            self._is_reached(unit, shape, pod, able) for shape, pod, able in self._minding
+        )
+
+    @property
+    def work(self) -> int:
+        """What it costs to ask about a unit, in rows judged."""
+        return 1 + ASK_WORK * len(self._minding)
+
+    def _is_reached(self, unit: Unit, shape: ShapeKey, pod: Pod, able: Bool) -> bool:
+        rows = _rows_reached(self._reach, self._judge, unit, shape, pod, self._ground)
+        return rows is None or bool(able[list(rows)].any())
 
 
 class _Beside:
@@ -210,19 +261,11 @@ class _Beside:
         """Which seats the return of the unit can matter to."""
         touched: set[int] = set()
         for shape, by_row in self._seats_of_shape.items():
-            rows = self._rows_reached(unit, shape, by_row)
+            pod = self._seats[next(iter(by_row.values()))[0]][0]
+            rows = _rows_reached(self._reach, self._judge, unit, shape, pod, self._empty)
             for row in by_row if rows is None else by_row.keys() & rows:
                 touched.update(by_row[row])
         return touched
-
-    def _rows_reached(
-        self, unit: Unit, shape: ShapeKey, by_row: Mapping[int, Sequence[int]]
-    ) -> frozenset[int] | None:
-        key = (id(unit), shape)
-        if key not in self._reach:
-            pod = self._seats[next(iter(by_row.values()))[0]][0]
-            self._reach[key] = _rows_of(self._judge, unit, pod, self._empty)
-        return self._reach[key]
 
     def _holds(self, touched: set[int]) -> bool:
         """Whether these seats still hold: beside all the others, or else in the order all were taken in.
@@ -252,8 +295,17 @@ def _only(row: int) -> Int32:
     return np.array([row], dtype=np.int32)
 
 
-def _rows_of(judge: Judge, unit: Unit, pod: Pod, ground: Snapshot) -> frozenset[int] | None:
+def _rows_reached(
+    reach: Reach, judge: Judge, unit: Unit, shape: ShapeKey, pod: Pod, ground: Snapshot
+) -> frozenset[int] | None:
     """Rows on which the unit's return may change what is said of `pod`; None: all."""
+    key = (id(unit), shape)
+    if key not in reach:
+        reach[key] = _rows_of(judge, unit, pod, ground)
+    return reach[key]
+
+
+def _rows_of(judge: Judge, unit: Unit, pod: Pod, ground: Snapshot) -> frozenset[int] | None:
     rows: set[int] = set()
     for back, row in unit.pods:
         if row < 0:

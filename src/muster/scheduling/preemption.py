@@ -22,7 +22,8 @@ from muster.framework.groups import ObjectKey, PodKey
 from muster.framework.points import Preemptor, Rescue
 from muster.framework.ports import Effect, EvictDone, EvictFailed, EvictPod, ObjectReference, RecordEvent
 from muster.framework.runner import Runner
-from muster.framework.status import Status, Verdict
+from muster.framework.status import Verdict
+from muster.placement.domains import Placements
 from muster.placement.eviction import Eviction, Trial, Try
 from muster.scheduling.asks import policy_of, priority_of
 from muster.scheduling.attempt import UNSCHEDULABLE, Attempt
@@ -231,6 +232,7 @@ def _preemptor(
     books: Books, entity: EntityKey, cast: Cast, waiting: list[Member], snapshot: Snapshot, now_s: float
 ) -> Preemptor:
     priority = priority_of(cast)
+    placements = _placements(cast, books.runner, snapshot)
     return Preemptor(
         kind=entity.kind,
         priority=priority,
@@ -246,24 +248,30 @@ def _preemptor(
             on=trial_of(cast, books.runner),
             members=len(waiting),
             work=work_of(cast, books.runner, snapshot),
-            domains=_domains(cast, books.runner, snapshot),
+            domains=_domains(placements),
+            rows=None if placements is None else placements.all_rows(),
         ),
         work=WORK_PER_CYCLE,
         found=books.rescues.take_answer(entity),
     )
 
 
-def _domains(cast: Cast, runner: Runner, snapshot: Snapshot) -> tuple[Int32, ...]:
-    """The rows of each placement, where there are several to choose from."""
+def _placements(cast: Cast, runner: Runner, snapshot: Snapshot) -> Placements | None:
+    """Where the group as a whole may be; None where that is not told, or any row will do."""
     if cast.group is None:
-        return ()
+        return None
     try:
         placements = runner.placements(
             cast.group, snapshot, snapshot.live_rows(), pinned=pinned_members(cast, snapshot)
         )
     except PluginError:
-        return ()
-    if isinstance(placements, Status) or placements.count < 2:
+        return None
+    return placements if isinstance(placements, Placements) else None
+
+
+def _domains(placements: Placements | None) -> tuple[Int32, ...]:
+    """The rows of each placement, where there are several to choose from."""
+    if placements is None or placements.count < 2:
         return ()
     return tuple(placements.rows_of(index) for index in range(min(placements.count, DOMAINS_MAX)))
 

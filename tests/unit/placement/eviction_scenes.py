@@ -44,6 +44,13 @@ HOST = "kubernetes.io/hostname"
 LOUD = {"labelSelector": {"matchLabels": {"loud": "yes"}}, "topologyKey": HOST}
 NEAR_LOUD = {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [LOUD]}}}
 EVEN = {"topology_spread_constraints": [{**LOUD, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]}
+OUTSIDE = {"outside": "yes"}
+INSIDE = {"matchExpressions": [{"key": "outside", "operator": "DoesNotExist"}]}
+NOT_OUTSIDE = {
+    "affinity": {
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [INSIDE]}}
+    }
+}
 LEAVING = "2026-01-01T00:00:30Z"
 
 
@@ -119,6 +126,13 @@ class Scene:
             self.cluster.state.apply_pod(pod)
             made.append((pod, node))
         self.units.append(Unit(f"u{number}", priority, tuple(made), len(made) > 1, start_s))
+        return self
+
+    def outside(self, count: int) -> "Scene":
+        """One node more, full of the least important, where those that are `NOT_OUTSIDE` may not be."""
+        self.cluster.node(cpu=count, labels=OUTSIDE)
+        for _ in range(count):
+            self.unit(0, (len(self.cluster.snapshot().live_rows()) - 1, 1))
         return self
 
     def budget(self, unit: int, allowed: int) -> Budget:

@@ -58,6 +58,15 @@ def test_seats_are_promised_before_anybody_is_asked_to_leave() -> None:
     assert set(nominated(world)) == {"h-0", "h-1"}
 
 
+def test_nobody_more_goes_for_a_gang_that_must_be_in_a_rack_however_many_are_in_none() -> None:
+    world = World().node("n1", cpu=2, labels={"rack": "r1"}).node("n2", cpu=2, labels={"rack": "r1"})
+    world.node("outside", cpu=25).pod("half", node="n1", cpu=1).pod("whole", node="n2", cpu=2)
+    for number in range(25):
+        world.pod(f"other-{number}", node="outside", cpu=1)
+    world.group("h", 3, priority=100, topology_keys=("rack",)).members("h", 0, 1, 2, priority=100).run(0.5)
+    assert world.evicted == ["whole"]
+
+
 def test_the_victim_is_marked_and_told_for_whom() -> None:
     world = gang(full_world(1), "h", 1)
     (eviction,) = world.of(EvictPod)
