@@ -5,6 +5,7 @@ from itertools import chain, combinations
 from typing import Any, ClassVar
 
 import numpy as np
+from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.unit.placement.slow_eviction import Score, SlowTry, choose_slowly, find_needed
 
@@ -187,3 +188,28 @@ class Scene:
             if int((np.maximum(free, 0) // (1000 * cpu)).sum()) >= count:
                 costs.append(cost_of(victims, budgets))
         return min(costs, default=None)
+
+
+UNIT = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(1, 3)), min_size=1, max_size=3, unique_by=lambda p: p[0]
+)
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> tuple[Scene, int, int, tuple[Budget, ...]]:
+    nodes = draw(st.lists(st.integers(2, 5), min_size=4, max_size=4))
+    scene = Scene(nodes)
+    room = list(nodes)
+    for pods in draw(st.lists(UNIT, max_size=6)):
+        if all(room[node] >= cpu for node, cpu in pods):
+            for node, cpu in pods:
+                room[node] -= cpu
+            start_s = float(draw(st.integers(0, 3)))
+            leaving = draw(st.integers(0, 5)) == 0
+            scene.unit(draw(st.integers(1, 4)), *pods, start_s=start_s, leaving=leaving)
+    budgets = tuple(
+        scene.budget(index, draw(st.integers(0, 1)))
+        for index in range(len(scene.units))
+        if draw(st.integers(0, 3)) == 0
+    )
+    return scene, draw(st.integers(1, 3)), draw(st.integers(1, 3)), budgets
