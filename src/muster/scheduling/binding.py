@@ -48,8 +48,6 @@ def bind(
     effects: list[Effect] = []
     for member, node_name in placements:
         books.state.assume(member.pod, node_name, devices.get(member.key, ()))
-        placed = ClusterEvent(Change.POD_ASSIGNED, pod=member.pod, node=books.state.node(node_name))
-        books.tell(placed, now_s)
         books.members.assume(member, node_name)
         give_up_room(books, member.pod.metadata.uid, now_s)
         promised = books.nominations.end(member.pod.metadata.uid)
@@ -60,6 +58,13 @@ def bind(
     for member, node_name in placements:
         effects += _begin_binding(books, member, node_name, attempt, now_s)
     return effects
+
+
+def tell_placed(books: Books, placements: Sequence[tuple[Member, str]], now_s: float) -> None:
+    """Wake whom the company of these members helps; those left of their own entity, too, once they sleep."""
+    for member, node_name in placements:
+        node = books.state.node(node_name)
+        books.tell(ClusterEvent(Change.POD_ASSIGNED, pod=member.pod, node=node), now_s)
 
 
 def bind_prepared(books: Books, now_s: float) -> list[Effect]:

@@ -16,7 +16,7 @@ from muster.framework.ports import Effect
 from muster.placement.eviction import Trial
 from muster.scheduling.asks import may_preempt, priority_of
 from muster.scheduling.attempt import SCHEDULER_ERROR, UNSCHEDULABLE, Attempt, attempt
-from muster.scheduling.binding import bind, refuse_group, refuse_members
+from muster.scheduling.binding import bind, refuse_group, refuse_members, tell_placed
 from muster.scheduling.board import name_first
 from muster.scheduling.books import Books
 from muster.scheduling.device_seats import shares_a_device
@@ -78,6 +78,7 @@ def run_cycle(books: Books, now_s: float) -> list[Effect]:
         is_rescued = rescued.found and cast.group is not None
     else:
         effects += _leave(books, entry, cast, decision, snapshot, now_s)
+        tell_placed(books, decision.placements, now_s)
     effects += tell_next(books, now_s, overdue=True)
     result = _RESULTS.get(decision.reason, "waiting_on_preemption" if is_rescued else "unschedulable")
     _measure(books, entry, waiting, result, algorithm_s, stopwatch() - started_s)

@@ -37,6 +37,15 @@ def test_while_the_reasons_stay_the_examples_stay_and_nobody_is_told_again() -> 
     assert "0/2 nodes" in world.pod_condition("p").message  # type: ignore[union-attr,operator]
 
 
+def test_a_member_left_over_is_tried_again_at_once_when_the_company_it_wants_was_placed_with_it() -> None:
+    """As seed 30322 of the differential scenarios: it slept beside room until its own time."""
+    term = {"labelSelector": {"matchLabels": {"app": "b"}}, "topologyKey": "zone"}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    world = World().node("n1", cpu=2, labels={"zone": "z"}).group("g", 1)
+    world.members("g", 0, affinity=near).members("g", 1, labels={"app": "b"}).run()
+    assert world.bound == {"g-0", "g-1"}
+
+
 def test_a_group_left_behind_does_not_stop_what_comes_after_it() -> None:
     world = World().node("n1", cpu=2).group("g", 4, priority=100).members("g", *range(4), priority=100)
     world.pod("p").run()
