@@ -349,6 +349,7 @@ class EvictionSearch:
 
     def _try_smaller_sets(self) -> Iterator[bool]:
         """Try every set of victims cheaper than the best, cheapest first, while the tries last."""
+        self._widen()
         pods = [*self._everything_gone.refused, *(pod for pod, _ in self.best.seats)]
         candidates = yield from self._few(self._staying(), pods)
         if not candidates:
@@ -365,6 +366,23 @@ class EvictionSearch:
                     yield True
             sets = _by_size([unit for unit in candidates if not any(unit is other for other in needed)])
         yield from self._try_sets(needed, sets)
+
+    def _widen(self) -> None:
+        """Let all be in question again that may be among cheaper victims.
+
+        Whom a budget has protected beside others may go in their place.
+        """
+        best = self.best.cost
+        if best.violations:
+            return  # nobody has been spared
+        units = tuple(
+            unit
+            for unit in self._columns.units
+            if unit.priority <= best.highest or id(unit) in self._columns.leaving
+        )
+        if len(units) > len(self._units):
+            self._units, self._ground = units, self._snapshot.fork()
+            self._columns.remove(self._ground, self._columns.positions(units))
 
     def _few(self, units: Sequence[Unit], pods: Sequence[Pod]) -> Generator[bool, None, Sequence[Unit]]:
         """These units, or of many those that can matter to such pods; none where these are many, too."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.unit.placement.slow_eviction import Score, SlowTry, choose_slowly, find_needed
 
-from muster.api.core import LabelSelector, Pod
+from muster.api.core import LabelSelector, LabelSelectorRequirement, Pod
 from muster.base.arrays import Float64, Int32, Int64
 from muster.cluster.budgets import Budget
 from muster.cluster.snapshot import Snapshot
@@ -136,9 +136,10 @@ class Scene:
             self.unit(0, (len(self.cluster.snapshot().live_rows()) - 1, 1))
         return self
 
-    def budget(self, unit: int, allowed: int) -> Budget:
-        selector = LabelSelector(match_labels={"unit": f"u{unit}"})
-        return Budget("default", f"b{unit}", selector=selector, allowed=allowed)
+    def budget(self, *units: int, allowed: int) -> Budget:
+        names = [f"u{unit}" for unit in units]
+        selector = LabelSelector(match_expressions=[LabelSelectorRequirement("unit", "In", names)])
+        return Budget("default", "-".join(names), selector=selector, allowed=allowed)
 
     def choose(
         self, count: int, cpu: int, *, minimum: int | None = None, budgets: tuple[Budget, ...] = ()
@@ -208,7 +209,7 @@ def scenes(draw: st.DrawFn) -> tuple[Scene, int, int, tuple[Budget, ...]]:
             leaving = draw(st.integers(0, 5)) == 0
             scene.unit(draw(st.integers(1, 4)), *pods, start_s=start_s, leaving=leaving)
     budgets = tuple(
-        scene.budget(index, draw(st.integers(0, 1)))
+        scene.budget(*{index, draw(st.integers(0, index))}, allowed=draw(st.integers(0, 2)))
         for index in range(len(scene.units))
         if draw(st.integers(0, 3)) == 0
     )

@@ -55,7 +55,14 @@ def test_two_of_little_importance_are_better_than_one_of_more() -> None:
 
 def test_a_budget_counts_more_than_importance() -> None:
     scene = Scene([1, 1]).unit(5, (0, 1)).unit(10, (1, 1))
-    assert scene.victims(1, 1, budgets=(scene.budget(0, 0),)) == ["u1"]
+    assert scene.victims(1, 1, budgets=(scene.budget(0, allowed=0),)) == ["u1"]
+
+
+def test_of_those_whom_one_budget_covers_the_one_that_makes_room_goes() -> None:
+    """As seed 31888 of the differential scenarios: the one that was of no use took what the budget allows."""
+    scene = Scene([3, 3, 3]).unit(10, (0, 3)).unit(5, (1, 3)).unit(4, (2, 1))
+    scene.cluster.running("stays", "n3", cpu=1)
+    assert scene.victims(1, 3, budgets=(scene.budget(1, 2, allowed=1),)) == ["u1"]
 
 
 def test_a_group_that_goes_whole_is_spared_for_a_pod_beside_it() -> None:
@@ -291,7 +298,7 @@ def crowds(draw: st.DrawFn) -> tuple[Scene, list[Pod], tuple[Budget, ...]]:
             start_s = float(draw(st.integers(0, 3)))
             scene.unit(draw(st.integers(1, 4)), *pods, start_s=start_s, **words)
     budgets = tuple(
-        scene.budget(index, draw(st.integers(0, 1)))
+        scene.budget(index, allowed=draw(st.integers(0, 1)))
         for index in range(len(scene.units))
         if draw(st.integers(0, 5)) == 0
     )
@@ -399,7 +406,7 @@ def test_what_was_found_holds_though_one_of_less_importance_must_stay() -> None:
 
 def test_what_was_found_is_not_given_up_for_what_costs_more() -> None:
     scene = Scene([1, 1]).unit(3, (0, 1)).unit(4, (1, 1))
-    budgets = (scene.budget(0, 0),)
+    budgets = (scene.budget(0, allowed=0),)
     found = scene.choose(1, 1, budgets=budgets)
     assert isinstance(found, Eviction)
     way = Try(on=tries([make_pod("h", cpu=1)], 1), members=1)
@@ -437,6 +444,6 @@ def test_rows_that_may_not_be_used_do_not_keep_a_dear_looking_one_from_being_com
     term = {"labelSelector": {"matchLabels": {"loud": "yes"}}, "topologyKey": "zone"}
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     pod = make_pod("h", cpu=2, affinity=apart, node_selector={"disk": "ssd"})
-    found = scene.choose_for([pod], budgets=(scene.budget(55, 0),))
+    found = scene.choose_for([pod], budgets=(scene.budget(55, allowed=0),))
     assert isinstance(found, Eviction)
     assert [unit.name for unit in found.victims] == ["u55"]
