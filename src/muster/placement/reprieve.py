@@ -14,6 +14,7 @@ from muster.api.core import Pod
 from muster.base.arrays import Bool, Int32, Int64
 from muster.cluster.budgets import Budget
 from muster.cluster.snapshot import Snapshot
+from muster.placement.concern import Concern, Reach, rows_reached
 from muster.placement.evictable import UnitColumns
 from muster.placement.shapes import ShapeKey, shape_key
 from muster.placement.victims import Judge, Seats, Unit, split_by_budgets
@@ -80,7 +81,7 @@ class Reprieve:
             needed[int(columns.rows[positions[0]])].append(unit)
         return needed
 
-    def concern(self, pods: Sequence[Pod], ground: Snapshot, rows: Int32 | None) -> "Concern":
+    def concern(self, pods: Sequence[Pod], ground: Snapshot, rows: Int32 | None) -> Concern:
         """Asks which units can matter to one of these pods.
 
         `ground`: a fork without the units in question; `rows`: where the pods may be, None: anywhere.
@@ -185,51 +186,6 @@ def return_unit(fork: Snapshot, unit: Unit) -> None:
             fork.place(pod, row)
 
 
-ASK_WORK = 300  # asking every rule about a unit and a pod, in rows judged
-Reach = dict[tuple[int, ShapeKey], frozenset[int] | None]
-"""Rows a unit (by id) can matter to for pods of a shape, None: all; kept over one search."""
-
-
-class Concern:
-    """Which units can matter to some pods: on rows that these could have with all units gone."""
-
-    def __init__(self, columns: UnitColumns, ground: Snapshot, judge: Judge, reach: Reach) -> None:
-        self._columns = columns
-        self._ground = ground
-        self._judge = judge
-        self._reach = reach
-        self._near: Bool = np.zeros(len(columns.units), dtype=np.bool_)
-        self._minding: list[tuple[ShapeKey, Pod, Bool]] = []
-
-    def add(self, pod: Pod, shape: ShapeKey, rows: Int32 | None, *, by_counting: bool) -> None:
-        """Think of a pod, too; `by_counting`: whether units matter to it by the room of their rows alone."""
-        able = self._judge.usable(pod, self._ground)
-        if rows is not None:
-            able &= np.isin(np.arange(len(able)), rows)
-        open_rows = np.flatnonzero(able).astype(np.int32)
-        fits = self._judge.capacity(pod, self._ground, open_rows)
-        if fits is not None:
-            able[open_rows] = fits > 0
-        self._near[self._columns.owner[able[self._columns.rows]]] = True
-        if able.any() and not by_counting:
-            self._minding.append((shape, pod, able))
-
-    def covers(self, unit: Unit) -> bool:
-        """Whether the unit can matter to one of them."""
-        return bool(self._near[self._columns.index_of[id(unit)]]) or any(
-            self._is_reached(unit, shape, pod, able) for shape, pod, able in self._minding
-        )
-
-    @property
-    def work(self) -> int:
-        """What it costs to ask about a unit, in rows judged."""
-        return 1 + ASK_WORK * len(self._minding)
-
-    def _is_reached(self, unit: Unit, shape: ShapeKey, pod: Pod, able: Bool) -> bool:
-        rows = _rows_reached(self._reach, self._judge, unit, shape, pod, self._ground)
-        return rows is None or bool(able[list(rows)].any())
-
-
 class _Beside:
     """Seats that are taken, and units let back one by one as long as every seat holds."""
 
@@ -262,7 +218,7 @@ class _Beside:
         touched: set[int] = set()
         for shape, by_row in self._seats_of_shape.items():
             pod = self._seats[next(iter(by_row.values()))[0]][0]
-            rows = _rows_reached(self._reach, self._judge, unit, shape, pod, self._empty)
+            rows = rows_reached(self._reach, self._judge, unit, shape, pod, self._empty)
             for row in by_row if rows is None else by_row.keys() & rows:
                 touched.update(by_row[row])
         return touched
@@ -293,25 +249,3 @@ class _Beside:
 
 def _only(row: int) -> Int32:
     return np.array([row], dtype=np.int32)
-
-
-def _rows_reached(
-    reach: Reach, judge: Judge, unit: Unit, shape: ShapeKey, pod: Pod, ground: Snapshot
-) -> frozenset[int] | None:
-    """Rows on which the unit's return may change what is said of `pod`; None: all."""
-    key = (id(unit), shape)
-    if key not in reach:
-        reach[key] = _rows_of(judge, unit, pod, ground)
-    return reach[key]
-
-
-def _rows_of(judge: Judge, unit: Unit, pod: Pod, ground: Snapshot) -> frozenset[int] | None:
-    rows: set[int] = set()
-    for back, row in unit.pods:
-        if row < 0:
-            continue
-        changed = judge.rows_changed(back, row, pod, ground)
-        if changed is None:
-            return None
-        rows.update((row, *changed.tolist()))
-    return frozenset(rows)

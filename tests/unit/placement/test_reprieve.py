@@ -1,7 +1,6 @@
 """Who may stay beside seats that are taken."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -10,7 +9,6 @@ from muster.placement.evictable import UnitColumns
 from muster.placement.reprieve import Reprieve, remove_unit
 from muster.placement.victims import Unit
 from muster.plugins.inter_pod_affinity import InterPodAffinity
-from muster.plugins.node_affinity import NodeAffinity
 from muster.plugins.node_resources import NodeResourcesFit
 from muster.plugins.priority_sort import PrioritySort
 from muster.testing.builders import ClusterBuilder, make_cluster, make_pod
@@ -102,32 +100,3 @@ def test_who_was_first_of_its_kind_is_asked_before_those_who_sat_down_later() ->
         remove_unit(ground, unit)
     needed = Reprieve(UnitColumns(units, snapshot), (), runner).find_needed(units, seats, ground)
     assert [unit.name for unit in needed] == ["in-the-way"]
-
-
-def test_units_matter_to_a_pod_by_room_where_it_may_be_and_by_rules_that_reach_there() -> None:
-    runner = Runner(
-        [Weighted(make()) for make in (PrioritySort, NodeResourcesFit, NodeAffinity, InterPodAffinity)]
-    )
-    cluster = make_cluster().node("open", cpu=2, labels={"rack": "r1", "disk": "ssd"})
-    cluster.node("small", cpu=1, labels={"rack": "r1", "disk": "ssd"})
-    cluster.node("closed", cpu=2, labels={"rack": "r1"}).node("far", cpu=2, labels={"rack": "r2"})
-    for node in ("open", "small", "closed", "far"):
-        cluster.running(f"plain-{node}", node, cpu=1).running(f"loud-{node}", node, labels={"app": "loud"})
-    snapshot = cluster.snapshot()
-    units = [Unit(pod.metadata.name, 1, ((pod, row),)) for row in range(4) for pod in snapshot.pods_on(row)]
-    ground = snapshot.fork()
-    for unit in units:
-        remove_unit(ground, unit)
-    term = {"labelSelector": {"matchLabels": {"app": "loud"}}, "topologyKey": "rack"}
-    away = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    asked = Reprieve(UnitColumns(units, snapshot), (), runner)
-
-    def mattering(rows: list[int] | None = None, **words: Any) -> list[str]:
-        pod = make_pod("h", cpu=2, node_selector={"disk": "ssd"}, **words)
-        only = None if rows is None else np.array(rows, dtype=np.int32)
-        concern = asked.concern([pod], ground, only)
-        return [unit.name for unit in units if concern.covers(unit)]
-
-    assert mattering() == ["plain-open", "loud-open"]
-    assert mattering(affinity=away) == ["plain-open", "loud-open", "loud-small", "loud-closed"]
-    assert mattering([1, 2], affinity=away) == []

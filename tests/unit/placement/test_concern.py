@@ -1,4 +1,6 @@
-"""What runs where the preemptor cannot be does not make the search for victims less exact."""
+"""Who can matter to a pod; and what cannot does not make the search for victims less exact."""
+
+from typing import Any
 
 import numpy as np
 from hypothesis import given, settings
@@ -7,9 +9,12 @@ from tests.unit.placement.eviction_scenes import NEAR_LOUD, NOT_OUTSIDE, RUNNER,
 from muster.base.arrays import Int32
 from muster.cluster.budgets import Budget
 from muster.cluster.snapshot import Snapshot
+from muster.placement.evictable import UnitColumns
 from muster.placement.eviction import Eviction, Trial, Try, choose_eviction
+from muster.placement.reprieve import Reprieve, remove_unit
 from muster.placement.steering import Steer
-from muster.testing.builders import make_pod
+from muster.placement.victims import Unit
+from muster.testing.builders import make_cluster, make_pod
 
 
 def whole_and_half() -> Scene:
@@ -67,3 +72,29 @@ def test_it_is_as_cheap_whatever_is_on_nodes_it_may_not_use(
         assert least is None
     else:
         assert found.cost == least
+
+
+def test_units_matter_to_a_pod_by_room_where_it_may_be_and_by_rules_that_reach_there() -> None:
+    cluster = make_cluster().node("open", cpu=2, labels={"rack": "r1", "disk": "ssd"})
+    cluster.node("small", cpu=1, labels={"rack": "r1", "disk": "ssd"})
+    cluster.node("closed", cpu=2, labels={"rack": "r1"}).node("far", cpu=2, labels={"rack": "r2"})
+    for node in ("open", "small", "closed", "far"):
+        cluster.running(f"plain-{node}", node, cpu=1).running(f"loud-{node}", node, labels={"app": "loud"})
+    snapshot = cluster.snapshot()
+    units = [Unit(pod.metadata.name, 1, ((pod, row),)) for row in range(4) for pod in snapshot.pods_on(row)]
+    ground = snapshot.fork()
+    for unit in units:
+        remove_unit(ground, unit)
+    term = {"labelSelector": {"matchLabels": {"app": "loud"}}, "topologyKey": "rack"}
+    away = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    asked = Reprieve(UnitColumns(units, snapshot), (), RUNNER)
+
+    def mattering(rows: list[int] | None = None, **words: Any) -> list[str]:
+        pod = make_pod("h", cpu=2, node_selector={"disk": "ssd"}, **words)
+        only = None if rows is None else np.array(rows, dtype=np.int32)
+        concern = asked.concern([pod], ground, only)
+        return [unit.name for unit in units if concern.covers(unit)]
+
+    assert mattering() == ["plain-open", "loud-open"]
+    assert mattering(affinity=away) == ["plain-open", "loud-open", "loud-small", "loud-closed"]
+    assert mattering([1, 2], affinity=away) == []
