@@ -318,6 +318,19 @@ class Snapshot:
         copy._pods_left = dict(self._pods_left)
         return copy
 
+    def with_volumes(self, volumes: Volumes) -> "Snapshot":
+        """The same cluster with other volumes and claims; of a fork another with the same pods on it."""
+        origin = self._origin or self
+        pods = origin._pods._replace(volumes=volumes)
+        copy = Snapshot(origin._columns, origin._requested, pods, origin.history)
+        copy._gpus, copy._pod_columns = origin._gpus, origin._pod_columns
+        if origin is self:
+            return copy
+        fork = copy.fork()
+        for pod, row, sign in self._moves:
+            fork.place(pod, row) if sign > 0 else fork.remove(pod, row)
+        return fork
+
     def place(self, pod: Pod, row: int) -> None:
         """Count `pod` as placed on `row` of this fork.  Raises ValueError on the frozen original."""
         self._check_fork()

@@ -81,6 +81,11 @@ def find_needs(pod: Pod, volumes: Volumes) -> VolumeNeeds:
     return VolumeNeeds("", tuple(names), tuple(made_on), tuple(still_open), unfinished)
 
 
+def owns(pod: Pod, claim: PersistentVolumeClaim) -> bool:
+    """Whether an ephemeral claim was made for this very pod; others may use it under no circumstances."""
+    return any(owner.uid == pod.metadata.uid for owner in claim.metadata.owner_references or ())
+
+
 def _refusal_of(
     pod: Pod, key: ClaimKey, claim: PersistentVolumeClaim | None, volumes: Volumes, *, is_ephemeral: bool
 ) -> tuple[str, str]:
@@ -91,8 +96,7 @@ def _refusal_of(
         return f"waiting for ephemeral volume controller to create the {called}", cure
     if claim is None:
         return f"{called} not found", "create it"
-    owners = claim.metadata.owner_references or ()
-    if is_ephemeral and not any(owner.uid == pod.metadata.uid for owner in owners):
+    if is_ephemeral and not owns(pod, claim):
         where = f"{pod.metadata.namespace}/"
         owned = f'was not created for pod "{where}{pod.metadata.name}" (pod is not owner)'
         return f'PVC "{where}{key[1]}" {owned}', "delete it: the right one is made then"
@@ -167,6 +171,10 @@ class VolumeOffers:
     def can_make(self, claim: ClaimKey, rows: frozenset[int]) -> bool:
         """Whether a provisioner can make it there; what several nodes would reach nobody knows before."""
         return len(rows) == 1 and bool(self._where_made(claim)[0][next(iter(rows))])
+
+    def can_make_somewhere(self, claim: ClaimKey) -> bool:
+        """Whether there is a node for which a provisioner can make it."""
+        return bool(self._where_made(claim)[0].any())
 
     def is_full(self, claim: ClaimKey) -> Bool:
         """[N] where a volume could be made for the claim if its provisioner had the room."""

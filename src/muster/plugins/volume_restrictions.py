@@ -1,6 +1,6 @@
 """VolumeRestrictions: a claim with the access mode ReadWriteOncePod is for one pod of the whole cluster."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -8,10 +8,11 @@ import numpy as np
 from muster.api.core import Pod
 from muster.api.storage import ONE_POD, VolumeAttachment
 from muster.base.arrays import Int32
-from muster.cluster.snapshot import PodMove, Snapshot
+from muster.cluster.snapshot import Snapshot
 from muster.cluster.volumes import ClaimKey, Volumes, claims_of
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.points import NodeReason, NodeVerdict
+from muster.placement.volume_users import users_of_claims
 
 IN_USE = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by "
@@ -34,7 +35,7 @@ class VolumeRestrictions:
         taken = False
         if pod.spec.volumes:
             alone = set(_alone(pod, snapshot.volumes))
-            taken = bool(alone) and not alone.isdisjoint(_users(snapshot))
+            taken = bool(alone) and not alone.isdisjoint(users_of_claims(snapshot))
         feasible = np.full(len(rows), not taken)
         return NodeVerdict(feasible, (NodeReason(~feasible, IN_USE),) if taken else ())
 
@@ -69,34 +70,6 @@ def _alone(pod: Pod, volumes: Volumes) -> Iterator[ClaimKey]:
         claim = volumes.claims.get(key)
         if claim is not None and ONE_POD in (claim.spec.access_modes or ()):
             yield key
-
-
-def _users(snapshot: Snapshot) -> dict[ClaimKey, int]:
-    """How many placed pods use each claim."""
-
-    def build(original: Snapshot) -> dict[ClaimKey, int]:
-        counts: dict[ClaimKey, int] = {}
-        for row in range(len(original.nodes)):
-            for pod in original.pods_on(row):
-                if pod.spec.volumes:
-                    _count(counts, pod, 1)
-        return counts
-
-    def step(counts: dict[ClaimKey, int], moves: Sequence[PodMove]) -> dict[ClaimKey, int]:
-        counts = dict(counts)
-        for move in moves:
-            if move.pod.spec.volumes:
-                _count(counts, move.pod, move.sign)
-        return counts
-
-    return snapshot.fold("VolumeRestrictions", build, step)
-
-
-def _count(counts: dict[ClaimKey, int], pod: Pod, sign: int) -> None:
-    for key, _ in claims_of(pod):
-        counts[key] = counts.get(key, 0) + sign
-        if not counts[key]:
-            del counts[key]
 
 
 def _is_no_attachment(rejected: Rejected, event: ClusterEvent) -> Hint:

@@ -48,18 +48,39 @@ def backtrack(question: Question, cast: Cast, snapshot: Snapshot, runner: Runner
 
     IMPOSSIBLE or GAVE_UP where that is what it comes to.
     """
-    descent = _Descent(question, snapshot, runner)
+    found = _descend(question, snapshot, runner)
+    if isinstance(found, Verdict):
+        return found
     leaves = {leaf.group.key: leaf for leaf in cast.leaves() if leaf.group is not None}
+    board = Board(snapshot.fork())
+    for lot, member, row in found.places:
+        board.fork.place(member.pod, row)
+        board.add(leaves[question.lots[lot].group], [(member, row)])
+    outcome = TreeTrial(runner).place_others(cast, board, found.rows)
+    return outcome if outcome.ok else Verdict.GAVE_UP
+
+
+def judge(question: Question, snapshot: Snapshot, runner: Runner) -> Verdict:
+    """Whether the minimum has a place, on a snapshot that may be another than the one asked about."""
+    found = _descend(question, snapshot, runner)
+    return found if isinstance(found, Verdict) else Verdict.FOUND
+
+
+class _Found(NamedTuple):
+    """Places for the minimum, and the rows of the domain of the root."""
+
+    places: Places
+    rows: Int32
+
+
+def _descend(question: Question, snapshot: Snapshot, runner: Runner) -> _Found | Verdict:
+    """The first placement of the minimum; IMPOSSIBLE or GAVE_UP where there is none to be had."""
+    descent = _Descent(question, snapshot, runner)
     try:
         for rows, plan in descent.plans():
             places = descent.place(plan)
             if places is not None:
-                board = Board(snapshot.fork())
-                for lot, member, row in places:
-                    board.fork.place(member.pod, row)
-                    board.add(leaves[question.lots[lot].group], [(member, row)])
-                outcome = TreeTrial(runner).place_others(cast, board, rows)
-                return outcome if outcome.ok else Verdict.GAVE_UP
+                return _Found(places, rows)
     except _GaveUp:
         return Verdict.GAVE_UP
     return Verdict.GAVE_UP if descent.is_unsure else Verdict.IMPOSSIBLE

@@ -16,7 +16,10 @@ from muster.cluster.devices import Devices, device_claims_of
 from muster.cluster.snapshot import Snapshot
 from muster.cluster.volumes import Volumes, claims_of
 from muster.framework.runner import Runner
+from muster.placement.device_needs import find_device_needs
 from muster.placement.shapes import ShapeKey, shape_key
+from muster.placement.volume_offers import owns
+from muster.placement.volume_users import users_of_claims
 from muster.scheduling.members import Cast, Member, Stage
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
@@ -72,43 +75,49 @@ def likeness_of(
 ) -> ShapeKey:
     """A shape that is equal also for members whose claims differ in nothing but their names.
 
-    `shared`: claims that are not for one member alone, and so are like no other.
+    `shared`: claims that others may use, too, and so are like no other.
     """
     pod = member.pod
-    claims = [key for key, _ in claims_of(pod)]
+    volumes, claims = snapshot.volumes, claims_of(pod)
     device_claims = [key for _, key in device_claims_of(pod) if key is not None]
     if not claims and not device_claims:
         return shape_of(member, snapshot, runner)
-    volumes = [each for each in pod.spec.volumes or () if not _is_claim(each)]
-    bare = replace(pod, spec=replace(pod.spec, volumes=volumes, resource_claims=None))
+    others = [each for each in pod.spec.volumes or () if not _is_claim(each)]
+    bare = replace(pod, spec=replace(pod.spec, volumes=others, resource_claims=None))
     labels = runner.labels_read(snapshot.label_keys_read)
     facts: list[object] = [
         shape_key(bare, metadata=runner.reads_metadata, labels=labels),
-        [key if key in shared else _volume_facts(key, snapshot.volumes) for key in claims],
+        [key if key in shared else _volume_facts(pod, key, is_own, volumes) for key, is_own in claims],
         [key if key in shared else _device_facts(key, snapshot.devices) for key in device_claims],
+        bool(find_device_needs(pod, snapshot.devices, {}).refusal),
     ]
     return _ENCODER.encode(facts)
 
 
-def shared_claims(pods: Sequence[Pod]) -> frozenset[tuple[str, str]]:
-    """Claims, for volumes or devices, that more than one of these pods uses."""
+def shared_claims(pods: Sequence[Pod], snapshot: Snapshot) -> frozenset[tuple[str, str]]:
+    """Claims, for volumes or devices, that more than one of these pods uses, or somebody who is placed."""
     counts = Counter(key for pod in pods for key, _ in claims_of(pod))
     device_counts = Counter(key for pod in pods for _, key in device_claims_of(pod) if key is not None)
     both = (*counts.items(), *device_counts.items())
-    return frozenset(key for key, count in both if count > 1)
+    shared = frozenset(key for key, count in both if count > 1)
+    return shared | frozenset(counts.keys() & users_of_claims(snapshot).keys()) if counts else shared
 
 
 def _is_claim(volume: dict[str, object]) -> bool:
     return volume.get("persistentVolumeClaim") is not None or volume.get("ephemeral") is not None
 
 
-def _volume_facts(key: tuple[str, str], volumes: Volumes) -> object:
-    """All that decides where a claim's volume may be; its name where it is not known or has one."""
+def _volume_facts(pod: Pod, key: tuple[str, str], is_own: bool, volumes: Volumes) -> object:
+    """All that decides where a claim's volume may be; its name where it is not known or has one.
+
+    `is_own`: it is to be the pod's alone, made for it.
+    """
     claim = volumes.claims.get(key)
     if claim is None or key in volumes.choices or key in volumes.kept_for or claim.spec.volume_name:
         return key
     is_leaving = claim.metadata.deletion_timestamp is not None
-    return claim.spec, claim.class_name, claim.selected_node, claim.status.phase, is_leaving
+    is_refused = is_own and not owns(pod, claim)
+    return claim.spec, claim.class_name, claim.selected_node, claim.status.phase, is_leaving, is_refused
 
 
 def _device_facts(key: tuple[str, str], devices: Devices) -> object:

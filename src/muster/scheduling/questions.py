@@ -5,7 +5,7 @@ where it is too large to be searched, or nothing where the greedy way finds what
 placements are enumerated level by level, those of a group inside each of its parent's.  Next: `search.py`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -46,7 +46,8 @@ def find_question(cast: Cast, snapshot: Snapshot, runner: Runner) -> Question | 
     group = cast.group
     if group is None or _is_hopeless(cast, snapshot):
         return None
-    lots = tuple(lot for leaf in cast.leaves() for lot in _lots(leaf, snapshot, runner))
+    shared = shared_claims([member.pod for member in cast.waiting()], snapshot)
+    lots = tuple(lot for leaf in cast.leaves() for lot in _lots(leaf, snapshot, runner, shared))
     shapes = tuple(dict.fromkeys(each.lot.shape for each in lots))
     if not shapes or not (cast.is_composite or _is_worth_asking(cast, lots)):
         return None
@@ -134,12 +135,12 @@ def _is_hopeless(cast: Cast, snapshot: Snapshot) -> bool:
     )
 
 
-def _lots(leaf: Cast, snapshot: Snapshot, runner: Runner) -> Iterator[_Alike]:
+def _lots(
+    leaf: Cast, snapshot: Snapshot, runner: Runner, shared: Container[tuple[str, str]]
+) -> Iterator[_Alike]:
     """Members to place that can be, shapes in the order of their first member."""
     by_shape: dict[ShapeKey, list[Member]] = {}
-    waiting = leaf.waiting()
-    shared = shared_claims([member.pod for member in waiting])
-    for member in waiting:
+    for member in leaf.waiting():
         shape = likeness_of(member, snapshot, runner, shared)
         by_shape.setdefault(shape, []).append(member)
     for shape, alike in by_shape.items():

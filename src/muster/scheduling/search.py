@@ -15,9 +15,10 @@ from muster.cluster.snapshot import Snapshot
 from muster.framework.events import Rejected
 from muster.framework.ports import Effect, SearchDone
 from muster.framework.runner import Runner
+from muster.placement.awaited_volumes import as_if_there, find_awaited, name_claims
 from muster.placement.packing import Verdict, may_hold
 from muster.scheduling.attempt import UNSCHEDULABLE, Attempt, conclude
-from muster.scheduling.backtracking import backtrack, is_small_enough
+from muster.scheduling.backtracking import backtrack, is_small_enough, judge
 from muster.scheduling.board import Outcome
 from muster.scheduling.books import Books
 from muster.scheduling.members import Cast, EntityKey
@@ -27,6 +28,7 @@ from muster.scheduling.rejectors import widen
 from muster.scheduling.searches import WAIT_S_MAX, Known, Question, Searches
 from muster.scheduling.seating import seat, try_other_orders
 from muster.scheduling.sleepers import Refusal
+from muster.scheduling.stale_claims import find_stale
 
 TIME_MS_FIRST, TIME_MS_MAX = 250, 4000
 TRIES_MAX = 5
@@ -43,7 +45,7 @@ def search(
         if decision.reason == UNSCHEDULABLE:
             question = find_question(cast, snapshot, runner)
         if isinstance(question, Question) and not question.problem.is_exact:
-            outcome, question = _try_at_once(question, cast, snapshot, runner)
+            outcome, question = _try_at_once(question, cast, snapshot, books)
         if isinstance(question, Question) and outcome is None:
             outcome = _seat_known(searches.find(entry.key), question, cast, snapshot, runner)
     except PluginError:  # on a member that was not tried; the next attempt may come to it
@@ -59,23 +61,42 @@ def search(
 
 
 def _try_at_once(
-    question: Question, cast: Cast, snapshot: Snapshot, runner: Runner
+    question: Question, cast: Cast, snapshot: Snapshot, books: Books
 ) -> tuple[Outcome | None, Question | str]:
     """What the integer program does not know of: tried here, to the end or for a while.
 
     An outcome, and the question that is left; a sentence where nothing is left to be asked.
     """
+    runner = books.runner
     if not question.narrows:
         outcome = try_other_orders(question, cast, snapshot, runner)
     elif is_small_enough(question.members, question.rows):
         found = backtrack(question, cast, snapshot, runner)
-        if found is Verdict.IMPOSSIBLE:
-            return None, _proved(question)
+        if found is Verdict.IMPOSSIBLE and (said := _say_impossible(question, snapshot, books)):
+            return None, said
         outcome = found if isinstance(found, Outcome) else None
     else:
         outcome = None
     shapes = len(question.problem.packing.need)
     return outcome, too_many(shapes) if shapes > SHAPES_MAX else question
+
+
+def _say_impossible(question: Question, snapshot: Snapshot, books: Books) -> str:
+    """What those are told that have no placement as volumes and devices are; "" where it may be no proof.
+
+    It is none where devices may be given back, nor where a volume that is yet to come might do.
+    """
+    members = [member for alike in question.members for member in alike]
+    stale = sorted(set(find_stale(books, members)))
+    if stale:
+        return f"no placement as long as {name_claims(stale)} keeps devices that nobody uses who is placed"
+    awaited = find_awaited([member.pod for member in members], snapshot)
+    if not awaited.claims:
+        return _proved(question)
+    at_best = judge(question, as_if_there(snapshot, awaited.claims), books.runner)
+    if at_best is Verdict.GAVE_UP:
+        return ""
+    return _proved(question) if at_best is Verdict.IMPOSSIBLE else awaited.sentence()
 
 
 def _proved(question: Question) -> str:

@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from muster.api.meta import ObjectMeta
 from muster.api.quantity import INT64_MAX
+from muster.api.storage import PersistentVolumeClaim
 from muster.cluster.requests import HostPort
 from muster.cluster.snapshot import PodMove, RowHistory, Snapshot
+from muster.cluster.volumes import NO_VOLUMES
 from muster.testing.builders import ClusterBuilder, make_cluster, make_gang, make_pod
 from muster.testing.strategies import clusters, gangs
 
@@ -93,6 +96,21 @@ def test_placing_nobody_changes_nothing() -> None:
     fork = make_cluster().node().snapshot().fork()
     fork.place_many((), np.array([], dtype=np.int32))
     assert fork.pods_on(0) == ()
+
+
+def test_with_other_volumes_a_fork_has_the_pods_that_it_had() -> None:
+    cluster = make_cluster().node(cpu=4).node(cpu=4).running("there", "n1", cpu=1)
+    fork = cluster.snapshot().fork()
+    fork.place(make_pod("here", cpu=1, host_ports=(80,)), 1)
+    fork.remove(fork.pods_on(0)[0], 0)
+    other = fork.with_volumes(
+        NO_VOLUMES._replace(claims={("default", "c"): PersistentVolumeClaim(ObjectMeta())})
+    )
+    assert picture(other) == picture(fork)
+    assert (other.is_fork, list(other.volumes.claims)) == (True, [("default", "c")])
+    assert (other.origin.is_fork, other.origin.volumes) == (False, other.volumes)
+    assert picture(other.origin) == picture(fork.origin)
+    assert fork.volumes is NO_VOLUMES
 
 
 def test_sums_on_a_fork_saturate() -> None:

@@ -6,9 +6,10 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.cluster.volume_objects import make_claim, make_class, mounts
 from tests.unit.scheduling.world import World, key_of
 
-from muster.framework.ports import CompositeSeen, Search
+from muster.framework.ports import CompositeSeen, Search, StorageSeen
 from muster.scheduling import questions
 from muster.scheduling.members import Cast, composite_entity
 from muster.scheduling.questions import find_question
@@ -224,3 +225,16 @@ def test_a_tree_is_bound_if_and_only_if_it_can_be(
     if not world.bound:
         said = message(world, "a")
         assert "proved impossible" in said or "even if it were empty" in said or ask(world) is None
+
+
+def test_members_are_unlike_whose_claim_a_member_of_another_group_uses() -> None:
+    world = tree_world(FLAT, 2, [Leaf(1, ()), Leaf(1, ())])
+    world.tell(StorageSeen(make_class()))
+    for name in ("c0", "c1", "c2"):
+        world.tell(StorageSeen(make_claim(name)))
+    for name, group, claim in (("p", "a", "c0"), ("q", "a", "c1"), ("r", "b", "c1"), ("s", "b", "c2")):
+        world.pod(name, group=group, cpu=9, volumes=mounts(claim))
+    question = ask(world)
+    assert isinstance(question, Question)
+    assert [len(alike) for alike in question.members] == [1, 1, 1, 1]
+    assert [lot.shape == question.lots[1].shape for lot in question.lots] == [False, True, True, False]

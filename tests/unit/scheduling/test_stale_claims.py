@@ -91,3 +91,25 @@ def test_a_claim_of_somebody_in_preparation_stays() -> None:
     world.group("g", 1).pod("g-0", group="g", cpu=1, resource_claims=CLAIMS).run()
     world.pod("late", cpu=2, resource_claims=CLAIMS).run()
     assert freed(world) == []
+
+
+def test_nothing_is_called_impossible_for_devices_that_nobody_uses() -> None:
+    """Both have claims whose devices are on the node that has room for one."""
+    world = World().node("full", cpu=1).node("free", cpu=1)
+    slices = [make_slice(name, make_device("gpu"), make_device("gpu-1")) for name in ("full", "free")]
+    for found in (make_class(), *slices, given_on("full"), make_claim("d")):
+        world.tell(DevicesSeen(found))
+    wanted = [*CLAIMS, PodClaim("other", resource_claim_name="d")]
+    world.group("g", 2)
+    for index in (0, 1):
+        world.pod(f"g-{index}", group="g", cpu=1, resource_claims=wanted)
+    condition = world.run().condition("g")
+    assert condition is not None
+    assert condition.message is not None
+    assert "impossible" not in condition.message
+    assert "no placement as long as claim default/c keeps devices" in condition.message
+    assert freed(world) == ["c"]
+    world.tell(DevicesSeen(make_claim("c", version="6"))).run(30)
+    condition = world.condition("g")
+    assert condition is not None
+    assert "proved impossible on the 2 nodes as they are" in (condition.message or "")
