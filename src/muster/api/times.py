@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+_LAST_S = 253_402_300_799.0
+
 
 def parse_seconds(text: str | None) -> float:
     """Seconds since the epoch; 0.0 for an absent or unreadable time."""
@@ -14,5 +16,5 @@ def parse_seconds(text: str | None) -> float:
 
 
 def format_seconds(seconds: float) -> str:
-    """The time as `metav1.Time` prints it: whole seconds, rounded down, with Z."""
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """The time as `metav1.Time` prints it: whole seconds, rounded down, with Z; of 1970 to 9999 only."""
+    return datetime.fromtimestamp(int(min(max(seconds, 0.0), _LAST_S)), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

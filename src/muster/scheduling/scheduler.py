@@ -62,7 +62,7 @@ from muster.scheduling.collision import is_landed, see_landed
 from muster.scheduling.conditions import WHOLE, Words, words_of
 from muster.scheduling.cycle import run_cycle
 from muster.scheduling.idle_claims import next_look_s, watch_claims
-from muster.scheduling.kept import give_up_room
+from muster.scheduling.kept import give_up_room, give_up_rooms
 from muster.scheduling.members import (
     EntityKey,
     Member,
@@ -284,6 +284,7 @@ class Scheduler:
         if known is None or known.uid != group.uid:
             books.queue.forget(entity, now_s)
             books.gangs.lose(entity)
+            give_up_rooms(books, entity, now_s)
             books.speech.end_rest(entity)
             books.touch(entity, Change.GROUP_ADDED)
             return []
@@ -330,6 +331,7 @@ class Scheduler:
         books.members.lose_group(entity)
         books.forget(entity, now_s)
         books.gangs.lose(entity)
+        give_up_rooms(books, entity, now_s)
         books.speech.end_rest(entity)
         books.touch(root, Change.GROUP_CHANGED if root != entity else None)
         books.touch(entity)

@@ -14,6 +14,15 @@ def test_fractions_are_cut_as_metav1_time_cuts_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-1e12, "1970-01-01T00:00:00Z"), (1e12, "9999-12-31T23:59:59Z")],
+    ids=["before", "after"],
+)
+def test_a_time_beyond_the_calendar_is_the_first_or_last_there_is(seconds: float, text: str) -> None:
+    assert format_seconds(seconds) == text
+
+
+@pytest.mark.parametrize(
     "text",
     [pytest.param(None, id="absent"), pytest.param("", id="empty"), pytest.param("soon", id="garbage")],
 )

@@ -43,6 +43,17 @@ def test_room_is_nobodys_when_the_pod_is_gone() -> None:
     assert "late" in world.bound
 
 
+def test_room_is_nobodys_when_the_group_is_gone() -> None:
+    world = half_bound().pod("late").run(0.1)
+    assert "late" not in world.bound
+    assert "late" in world.delete_group("g").run(5).bound
+
+
+def test_room_is_nobodys_when_another_group_has_the_name() -> None:
+    world = half_bound().pod("late").run(0.1)
+    assert "late" in world.group("g", 9).run(5).bound
+
+
 def test_a_gang_that_is_whole_keeps_nothing() -> None:
     world = half_bound(cpu=4)
     world.refused = {}
