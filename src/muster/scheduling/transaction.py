@@ -194,14 +194,14 @@ def _tend_started(
     books: Books, entity: EntityKey, gang: Gang, leaf: Cast, group: Group, counts: Counts, now_s: float
 ) -> list[Effect]:
     """See whether members were lost, and whether it has become ready in time."""
-    gang.since_s, gang.has_bare = None, gang.has_bare and not tree_has_started(books, leaf)
+    gang.since_s = None
     give_up_rooms(books, entity, now_s)
     if gang.started_s is None:
         gang.started_s = held_since(leaf, group, now_s)
     effects: list[Effect] = []
     if not counts.held and not counts.succeeded and leaf.stages[Stage.WAITING]:
         gang.end_run(now_s)  # it begins anew
-        gang.is_lost = gang.was_ready = False
+        gang.is_lost = gang.was_ready = gang.has_bare = False
         books.gangs.look_at(entity, None)
         return []
     if counts.bound >= counts.needed:
@@ -218,7 +218,16 @@ def _tend_started(
         effects += _heed_policy(books, leaf, group, kind=MEMBER_LOSS, cause=cause, now_s=now_s)
     if not gang.ending:
         effects += _tend_readiness(books, entity, gang, leaf, group, counts, now_s)
+    gang.has_bare = gang.has_bare and bool(counts.held) and _is_given_up(books, gang, leaf, group)
     return effects
+
+
+def _is_given_up(books: Books, gang: Gang, leaf: Cast, group: Group) -> bool:
+    """Whether a gang that has started would be deleted if it were not for pods without a controller."""
+    if not tree_has_started(books, leaf):
+        return True
+    is_unready = group.terms.ready_timeout_s is not None and not gang.was_ready
+    return group.terms.on_member_loss in (RESTART, RELEASE) and (gang.is_lost or is_unready)
 
 
 def _is_loss(books: Books, gang: Gang, group: Group) -> bool:

@@ -198,9 +198,10 @@ def _words(books: Books, leaf: Cast, gang: Gang | None, reason: str) -> str:
         return gang.cause
     if reason == standing.RELEASED and gang is not None and gang.cause:
         return f"the last because {gang.cause}"
+    stays = CURE if gang is not None and gang.has_bare else ""
     if reason == standing.MEMBERS_LOST:
-        return f"muster.dev/on-member-loss is {terms.on_member_loss}"
-    return ""
+        return "; ".join(filter(None, (f"muster.dev/on-member-loss is {terms.on_member_loss}", stays)))
+    return stays
 
 
 def _deadline(books: Books, leaf: Cast, gang: Gang | None) -> str:

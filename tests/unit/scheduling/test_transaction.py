@@ -187,6 +187,28 @@ def test_a_half_held_gang_may_still_become_whole() -> None:
     assert whole(world) == ("True", "Bound")
 
 
+@pytest.mark.parametrize("policy", ["restart", "release"])
+def test_after_the_start_they_stay_as_well_and_are_told_of_once_with_the_cure(policy: str) -> None:
+    world = World().node("n1", cpu=4).group("g", 3, terms=Terms(on_member_loss=policy))
+    start(world.members("g", 0, 1, 2).run(5), "g-0", "g-1", "g-2").delete("g-0").run(30)
+    for _ in range(3):
+        world.pod("g-9", group="g", gates=("wait",)).run(10).delete("g-9").run(40)
+    assert (released(world), len(world.notes("GangHalfHeld"))) == ([], 1)
+    assert whole(world) == ("False", "MembersLost")
+    assert f"on-member-loss is {policy}; pods without a controller are not deleted" in words(world)
+    world.members("g", 0).run(60)
+    assert "without a controller" not in words(world)
+
+
+def test_pods_without_a_controller_that_are_never_ready_are_told_of_once() -> None:
+    world = (
+        World().node("n1", cpu=4).group("g", 1, terms=Terms(ready_timeout_s=10.0, on_member_loss="release"))
+    )
+    start(world.members("g", 0).run(5), "g-0").run(100)
+    assert (released(world), len(world.notes("GangHalfHeld"))) == ([], 1)
+    assert "pods without a controller are not deleted" in words(world)
+
+
 def test_the_owner_may_allow_it_at_any_time() -> None:
     world = half_bound_bare().run(400)
     world.change_group("g", terms=Terms(releases_bare_pods=True)).run(1)
