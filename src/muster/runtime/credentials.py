@@ -258,7 +258,7 @@ class ExecPlugin:
         config = self._config
         command = config.command
         if os.sep in command:
-            command = str(self._directory / command)
+            command = str((self._directory / command).absolute())  # "./x" stays a path, wherever it is
         spec: dict[str, object] = {"interactive": config.interactive_mode == "Always"}
         if self._cluster is not None:
             spec["cluster"] = self._cluster

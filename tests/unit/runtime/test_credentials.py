@@ -187,6 +187,19 @@ async def test_a_plugin_that_fails_is_quoted(plugin: Plugin) -> None:
         await plugin.credentials().secret(0.0)
 
 
+async def test_a_plugin_beside_a_kubeconfig_of_this_folder_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "plugin"
+    answer = {"apiVersion": V1, "kind": "ExecCredential", "status": {"token": "t"}}
+    program.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
+    program.chmod(0o700)
+    monkeypatch.chdir(tmp_path)
+    config = ExecConfig(api_version=V1, command="./plugin")
+    source = ExecPlugin(config, path="users", directory=Path("config").parent, cluster=None)
+    assert (await source.secret(0.0)).authorization == "Bearer t"
+
+
 async def test_a_plugin_that_is_not_installed_comes_with_its_hint(tmp_path: Path) -> None:
     config = ExecConfig(api_version=V1, command="no-such-plugin", install_hint="get it from the shop")
     plugin = ExecPlugin(config, path="config: exec", directory=tmp_path, cluster=None)
