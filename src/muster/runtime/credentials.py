@@ -22,6 +22,7 @@ from muster.base.errors import ConfigError
 REREAD_S = 60.0  # kubelets renew projected tokens long before they end; client-go rereads as often
 EARLY_S = 10.0  # an exec credential is renewed so long before it expires
 EXEC_PATIENCE_S = 60.0
+SECRET_LENGTH_MIN = 4  # what is shorter is a number or a word of everyday's
 EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 
@@ -299,10 +300,17 @@ class ExecPlugin:
                 process.kill()
                 await process.wait()
         if process.returncode != 0:
-            lines = said.decode(errors="replace").strip().splitlines()
+            lines = self._without_secrets(said.decode(errors="replace")).strip().splitlines()
             because = f": {lines[-1]}" if lines else ""
             raise ConfigError(f"{command!r} ended with code {process.returncode}{because}", path=self._path)
         return out
+
+    def _without_secrets(self, text: str) -> str:
+        """What a plugin says, its own variables left out: it may print them when it fails."""
+        for variable in self._config.env or ():
+            if len(variable.value) >= SECRET_LENGTH_MIN:
+                text = text.replace(variable.value, "…")
+        return text
 
     def _read(self, out: bytes) -> ExecStatus:
         try:

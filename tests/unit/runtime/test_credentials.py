@@ -187,6 +187,18 @@ async def test_a_plugin_that_fails_is_quoted(plugin: Plugin) -> None:
         await plugin.credentials().secret(0.0)
 
 
+async def test_a_plugin_that_prints_its_variables_as_it_fails_is_quoted_without_them(tmp_path: Path) -> None:
+    config = ExecConfig(
+        api_version=V1,
+        command="sh",
+        args=["-c", 'echo "no login with $PASSWORD in $REGION" >&2; exit 3'],
+        env=[ExecVariable("PASSWORD", "hush-hush"), ExecVariable("REGION", "eu")],
+    )
+    source = ExecPlugin(config, path="users", directory=tmp_path, cluster=None)
+    with pytest.raises(ConfigError, match="ended with code 3: no login with … in eu$"):
+        await source.secret(0.0)
+
+
 async def test_a_plugin_beside_a_kubeconfig_of_this_folder_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
