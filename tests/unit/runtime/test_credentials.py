@@ -195,7 +195,7 @@ async def test_a_plugin_that_prints_its_variables_as_it_fails_is_quoted_without_
         env=[ExecVariable("PASSWORD", "hush-hush"), ExecVariable("REGION", "eu")],
     )
     source = ExecPlugin(config, path="users", directory=tmp_path, cluster=None)
-    with pytest.raises(ConfigError, match="ended with code 3: no login with … in eu$"):
+    with pytest.raises(ConfigError, match=r"ended with code 3: no login with … in eu$"):
         await source.secret(0.0)
 
 
