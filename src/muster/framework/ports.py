@@ -9,6 +9,8 @@ Adding a type here needs a decision record: every performer (runtime/executor.py
 assembly/loopback.py) must learn it.
 """
 
+import math
+
 from msgspec import Struct
 
 from muster.api.core import ExtendedResourceRequest, Node, Pod
@@ -147,6 +149,9 @@ class BindDone(Struct, frozen=True):
     node_name: str
 
 
+OVERDUE = "Overdue"  # `reason` of a BindFailed that was not sent any more: it changes nothing
+
+
 class BindFailed(Struct, frozen=True):
     """The API refused the binding, or nobody knows (`code` 0: timeout, reset; the bind may have landed)."""
 
@@ -250,7 +255,8 @@ class BindPod(Struct, frozen=True):
     """POST the binding of this very pod to this node; uid and `version` (as decided on) are preconditions.
 
     `devices`, if any, are the node's GPUs that the pod gets; they go with the binding as the annotation
-    `muster.dev/gpu-index`.  The performer answers with exactly one `BindDone` or `BindFailed`.
+    `muster.dev/gpu-index`.  It is not begun any more where it could land after `until_s`: it is decided on
+    anew by then.  The performer answers with exactly one `BindDone` or `BindFailed`.
     """
 
     key: PodKey
@@ -260,6 +266,7 @@ class BindPod(Struct, frozen=True):
     group: GroupKey | None = None
     version: str = ""
     devices: tuple[int, ...] = ()
+    until_s: float = math.inf
 
 
 class EvictPod(Struct, frozen=True):

@@ -32,6 +32,7 @@ from muster.base.errors import ApiError, Conflict, Unavailable
 from muster.controllers.ports import PODS
 from muster.framework.groups import ObjectKey
 from muster.framework.ports import (
+    OVERDUE,
     BindDone,
     BindFailed,
     BindPod,
@@ -263,7 +264,7 @@ class Executor:
     async def _bind(self, effect: BindPod, turn: Turn | None) -> None:
         call = request_of(effect, now_s=self._now_s())
         try:
-            await self._send(call, repeat_unanswered=False, turn=turn)
+            await self._send(call, repeat_unanswered=False, turn=turn, until_s=effect.until_s)
         except Conflict as error:
             # Said twice (an answer of 5xx may hide a success), or somebody else was faster.
             if await self._is_bound_as_asked(effect):
@@ -382,9 +383,16 @@ class Executor:
         finally:
             self._event_calls -= 1
 
-    async def _send(self, call: Call, *, repeat_unanswered: bool, turn: Turn | None = None) -> bytes:
-        """Send, and send again while the cause may pass: 429, 5xx, no connection; a lost answer if told."""
+    async def _send(
+        self, call: Call, *, repeat_unanswered: bool, turn: Turn | None = None, until_s: float = math.inf
+    ) -> bytes:
+        """Send, and send again while the cause may pass: 429, 5xx, no connection; a lost answer if told.
+
+        Nothing is sent that could land after `until_s`.
+        """
         for tried in itertools.count(1):
+            if self._now_s() + REQUEST_TIMEOUT_S > until_s:
+                raise ApiError("others were waited for until it was too late", code=503, reason=OVERDUE)
             try:
                 self._check_fence(call)
                 return (await self._ask(call, turn)).body

@@ -11,7 +11,15 @@ from muster.api.core import Pod
 from muster.api.meta import Condition
 from muster.framework.events import Change, ClusterEvent, Rejected
 from muster.framework.groups import ObjectKey, PodKey
-from muster.framework.ports import BindDone, BindFailed, BindPod, Effect, ObjectReference, RecordEvent
+from muster.framework.ports import (
+    OVERDUE,
+    BindDone,
+    BindFailed,
+    BindPod,
+    Effect,
+    ObjectReference,
+    RecordEvent,
+)
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import INITIALLY_SCHEDULED, shorten
 from muster.scheduling.inflight import UNCONFIRMED_S_MAX, Binding
@@ -104,7 +112,9 @@ def _begin_binding(books: Books, member: Member, node_name: str, attempt: int, n
 def finish_binding(books: Books, event: BindDone, now_s: float) -> list[Effect]:
     """The API accepted a binding; an answer to a binding that is over already says nothing new."""
     binding = books.inflight.find(event.uid)
-    return [] if binding is None else accept(books, binding, now_s)
+    if binding is None or event.node_name != binding.node_name:  # where an older one landed shows the watch
+        return []
+    return accept(books, binding, now_s)
 
 
 def accept(books: Books, binding: Binding, now_s: float) -> list[Effect]:
@@ -128,7 +138,7 @@ def accept(books: Books, binding: Binding, now_s: float) -> list[Effect]:
 def fail_binding(books: Books, event: BindFailed, now_s: float) -> list[Effect]:
     """The API refused a binding, or nobody knows what became of it."""
     binding = books.inflight.find(event.uid)
-    if binding is None:
+    if binding is None or event.node_name != binding.node_name or event.reason == OVERDUE:
         return []
     cause = cause_of(event)
     books.metrics.count(BIND_FAILURES, cause=cause)
@@ -336,6 +346,7 @@ def _ask(binding: Binding) -> BindPod:
         group=binding.group,
         version=binding.version,
         devices=binding.devices,
+        until_s=binding.since_s + UNCONFIRMED_S_MAX,
     )
 
 

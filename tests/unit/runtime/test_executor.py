@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.runtime.executor_bench import Bench, bind
 
 from muster.api.devices import Allocation
@@ -107,6 +108,25 @@ async def test_a_binding_that_is_to_wait_for_long_goes_back_to_the_core_with_the
     (failed,) = bench.events
     assert isinstance(failed, BindFailed)
     assert (failed.code, failed.retry_after_s, bench.clock.pauses) == (429, 600.0, [])
+
+
+async def test_a_binding_that_is_decided_on_anew_by_now_is_not_sent_any_more() -> None:
+    bench = Bench()
+    now_s = bench.clock.now_s()
+    bench.api.replies[STATUS] = [Unavailable("busy", code=429, retry_after_s=60.0)]
+    bench.executor.perform(patch())
+    await bench.perform(replace(bind(), until_s=now_s + 300.0))  # has waited for five times a minute
+    assert ("POST", BINDING) not in bench.api.calls
+    assert [(event.reason, event.code) for event in bench.events if isinstance(event, BindFailed)] == [
+        ("Overdue", 503)
+    ]
+
+
+async def test_a_binding_is_not_said_again_when_it_could_land_too_late() -> None:
+    bench = Bench()
+    bench.api.replies[BINDING] = [Unavailable("busy", code=429, retry_after_s=20.0)]
+    await bench.perform(replace(bind(), until_s=bench.clock.now_s() + 44.0))
+    assert bench.api.calls == [("POST", BINDING)] * 2
 
 
 async def test_pauses_grow_and_the_tries_end() -> None:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.scheduling.world import World, key_of
+from tests.unit.scheduling.world import START_S, World, key_of
 
-from muster.framework.ports import BindDone, BindFailed, BindPod, PatchGroupStatus, PodSeen
+from muster.framework.ports import OVERDUE, BindDone, BindFailed, BindPod, PatchGroupStatus, PodSeen
 from muster.scheduling.binding import cause_of
 
 
@@ -167,6 +167,32 @@ def test_a_binding_unconfirmed_for_five_minutes_frees_its_room() -> None:
     assert condition is not None
     assert condition.message == "binding to node n1 was not confirmed within 300 s"
     world.run(5)
+    assert len(world.of(BindPod)) == 2
+
+
+def test_a_binding_says_until_when_it_may_land() -> None:
+    world = World().node("n1", cpu=4).pod("p").run(1)
+    (bind,) = world.of(BindPod)
+    assert bind.until_s == START_S + 300.0
+
+
+def test_an_answer_about_another_node_says_nothing_of_the_binding_on_the_wire() -> None:
+    world = World().node("n1", cpu=4).node("n2", cpu=4)
+    world.mute = True
+    (bind,) = world.pod("p").run(1).of(BindPod)
+    other = "n2" if bind.node_name == "n1" else "n1"
+    world.tell(BindFailed(bind.key, bind.uid, other, 409, "Conflict", "not there"))
+    world.tell(BindDone(bind.key, bind.uid, other)).run(1)
+    assert (len(world.of(BindPod)), world.notes("Scheduled")) == (1, [])
+
+
+def test_a_binding_that_was_not_sent_any_more_is_given_up_by_the_clock_and_not_before() -> None:
+    world = World().node("n1", cpu=1)
+    world.mute = True
+    (bind,) = world.pod("p").run(1).of(BindPod)
+    world.tell(BindFailed(bind.key, bind.uid, "n1", 503, OVERDUE, "too late")).run(290)
+    assert len(world.of(BindPod)) == 1
+    world.run(30)
     assert len(world.of(BindPod)) == 2
 
 
