@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import muster
-from muster.base.errors import ApiError, ConfigError
+from muster.base.errors import ApiError, ConfigError, ObjectInvalid
 from muster.base.printing import printable
 from muster.cli import node
 from muster.cli.check import check
@@ -69,7 +69,7 @@ def main() -> None:
         if error.hint:
             print(f"hint: {printable(error.hint)}", file=sys.stderr)
         sys.exit(USAGE_ERROR)
-    except ApiError as error:
+    except (ApiError, ObjectInvalid) as error:
         print(f"muster: {printable(str(error))}", file=sys.stderr)
         sys.exit(API_ERROR)
     except OSError as error:

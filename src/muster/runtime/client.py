@@ -184,7 +184,7 @@ class ApiClient:
                 reply = await self._pool.ask(
                     way.route,
                     way.request(method, target, data, content_type),
-                    most=_most,
+                    most=_most if method == "GET" else _most_of_a_write,
                     timeout_s=left_s,
                     may_repeat=method in _REPEATABLE,
                 )
@@ -328,6 +328,11 @@ def _target(path: str, query: Mapping[str, str] | None) -> bytes:
 def _most(code: int) -> int:
     """How many bytes an answer of this code may have."""
     return ANSWER_BYTES_MAX if code < 300 else REFUSAL_BYTES_MAX
+
+
+def _most_of_a_write(code: int) -> int:
+    """One object at most: 64 of them may come at once."""
+    return min(_most(code), LINE_BYTES_MAX)
 
 
 def _is_untrusted(error: Exception) -> bool:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from muster.base.errors import ApiError, ConfigError
+from muster.base.errors import ApiError, ConfigError, ObjectInvalid
 from muster.cli import main
 
 
@@ -67,6 +67,7 @@ def test_a_usage_error_is_named_and_ends_with_2(
             id="nowhere-to-print-to",
         ),
         pytest.param(ApiError("not found", code=404), 1, "muster: not found\n", id="the-server-refused"),
+        pytest.param(ObjectInvalid("Pod: \x1b[2J"), 1, "muster: Pod: \\x1b[2J\n", id="no-object-of-the-api"),
     ],
 )
 def test_an_error_a_user_can_mend_is_a_line_and_a_hint(

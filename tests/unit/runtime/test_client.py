@@ -305,10 +305,19 @@ async def read_all(client: ApiClient) -> list[list[bytes]]:
         return [batch async for batch in lines]
 
 
-@pytest.mark.parametrize("code", [200, 500])
-async def test_an_answer_without_an_end_is_given_up(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_module, "ANSWER_BYTES_MAX", 1000)
-    monkeypatch.setattr(client_module, "REFUSAL_BYTES_MAX", 1000)
+@pytest.mark.parametrize(
+    ("method", "code", "bound"),
+    [
+        pytest.param("GET", 200, "ANSWER_BYTES_MAX", id="list"),
+        pytest.param("POST", 200, "LINE_BYTES_MAX", id="write"),
+        pytest.param("GET", 500, "REFUSAL_BYTES_MAX", id="refusal"),
+        pytest.param("PATCH", 500, "REFUSAL_BYTES_MAX", id="refused-write"),
+    ],
+)
+async def test_an_answer_without_an_end_is_given_up(
+    method: str, code: int, bound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, bound, 1000)
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(status=code)
@@ -319,7 +328,7 @@ async def test_an_answer_without_an_end_is_given_up(code: int, monkeypatch: pyte
 
     async with client_of(answer) as client:
         with pytest.raises(Unavailable, match="an answer of more than"):
-            await client.call("GET", "/list")
+            await client.call(method, "/list")
 
 
 @pytest.mark.parametrize(
