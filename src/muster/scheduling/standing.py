@@ -110,12 +110,29 @@ def bind_timeout_s(books: Books, cast: Cast) -> float:
 
 
 def says_tree_started(books: Books, root: Cast) -> bool:
-    """Whether the conditions on its groups say that the tree had started: they are True of nobody before."""
+    """Whether a tree had started, by what stands on its groups: what a new scheduler has to go by.
+
+    `muster.dev/Whole` is True of none of them before.  A group of which nothing is left, or that is no more,
+    has had its time.
+    """
     said = [books.conditions.of_group(leaf.group, WHOLE) for leaf in root.leaves() if leaf.group is not None]
-    return any(
-        condition is not None and (condition.status == "True" or condition.reason in _AFTER_THE_START)
-        for condition in said
+    if any(one is not None and (one.status == "True" or one.reason in _AFTER_THE_START) for one in said):
+        return True
+    needed = root.group.needed if root.group is not None else 1
+    return (
+        len(root.children) < needed
+        or sum(_has_run(books, child) for child in root.children.values()) >= needed
     )
+
+
+def _has_run(books: Books, cast: Cast) -> bool:
+    if cast.is_composite:
+        return says_tree_started(books, cast)
+    if cast.group is None or has_started(books, cast):
+        return cast.group is not None
+    said = books.conditions.of_group(cast.group, WHOLE)
+    is_left = not cast.count(Stage.WAITING) if said is None else said.reason == NOTHING_BOUND
+    return is_left and books.conditions.has_been_scheduled(cast.group)
 
 
 def _tree_of(books: Books, leaf: Cast) -> Cast | None:

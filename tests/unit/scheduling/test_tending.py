@@ -23,8 +23,8 @@ def in_part(*, cpu: int = 8, **terms: Terms) -> World:
     return owned(owned(world, "a", 0, 1), "b", 0, 1).run(1)
 
 
-def running_for_an_hour(**terms: Terms) -> World:
-    world = owned(owned(tree(**terms), "a", 0, 1), "b", 0, 1).run(1)
+def running_for_an_hour(least: int | None = 2, **terms: Terms) -> World:
+    world = owned(owned(tree(least, **terms), "a", 0, 1), "b", 0, 1).run(1)
     return start(world, "a-0", "a-1", "b-0", "b-1").run(3600)
 
 
@@ -105,8 +105,11 @@ def test_a_group_that_is_restarted_leaves_the_other_groups_of_its_tree_alone() -
 
 @pytest.mark.parametrize("what", ["pods", "group"])
 @pytest.mark.parametrize("leader", ["same", "new"])
-def test_a_group_that_is_done_and_cleared_away_takes_no_other_with_it(what: str, leader: str) -> None:
-    world = running_for_an_hour()
+@pytest.mark.parametrize("least", [2, None], ids=["gang", "basic"])
+def test_a_group_that_is_done_and_cleared_away_takes_no_other_with_it(
+    what: str, leader: str, least: int | None
+) -> None:
+    world = running_for_an_hour(least)
     world.end("a-0", "a-1").run(60).delete("a-0", "a-1").run(60)
     if what == "group":
         world.delete_group("a")
