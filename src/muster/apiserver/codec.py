@@ -12,13 +12,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from muster.api.times import format_moment
 from muster.apiserver.gojson import Decimal
 from muster.apiserver.quantities import NOT_A_QUANTITY, canonical_quantity
 from muster.apiserver.schemas import Field, ListOf, MapOf, Record, Scalar, Type
 
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
-_CANONICAL_MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
-_CANONICAL_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _LAYOUT = "2006-01-02T15:04:05Z07:00"
 _MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 _MICRO_LENGTH = len(".000000")
@@ -241,16 +240,12 @@ def _intstr(type_: Scalar, value: Any) -> int | str:
     raise _Mismatch(found, "int32")
 
 
-def _time(type_: Scalar, value: Any) -> str:
-    if type(value) is str and _CANONICAL_TIME.fullmatch(value) and _instant(value, _LAYOUT):
-        return value
-    return _instant(value, _LAYOUT).strftime("%Y-%m-%dT%H:%M:%SZ")
+def _time(type_: Scalar, value: Any) -> str | None:
+    return format_moment(_instant(value, _LAYOUT), "seconds")
 
 
-def _microtime(type_: Scalar, value: Any) -> str:
-    if type(value) is str and _CANONICAL_MICRO_TIME.fullmatch(value) and _instant(value, _MICRO_LAYOUT):
-        return value
-    return _instant(value, _MICRO_LAYOUT).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+def _microtime(type_: Scalar, value: Any) -> str | None:
+    return format_moment(_instant(value, _MICRO_LAYOUT), "microseconds")
 
 
 def _instant(value: Any, layout: str) -> datetime:

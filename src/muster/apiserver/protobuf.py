@@ -7,13 +7,15 @@ type; fields are found by the numbers in the schemas.  Next: `codec.py`, as for 
 import base64
 import struct
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from muster.api.times import format_moment
 from muster.apiserver.schemas import Field, ListOf, MapOf, Record, Scalar, Type
 
 _PREFIX = b"k8s\x00"
 _DEEPEST = 100
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ProtobufError(ValueError):
@@ -159,11 +161,14 @@ def _signed(value: int | bytes) -> int:
 
 
 def _time_text(inner: dict[int, int | bytes], form: str) -> str | None:
+    """The text of a time: whole seconds, or as many microseconds more as its nanoseconds (int32) make."""
     if not inner:
         return None
     seconds, nanos = _signed(inner.get(1, 0)), _signed(inner.get(2, 0))
+    nanos = (nanos + (1 << 31)) % (1 << 32) - (1 << 31)
+    micros = abs(nanos) // 1000 * (1 if nanos > 0 else -1) if form == "microtime" else 0
     try:
-        moment = datetime.fromtimestamp(seconds, UTC).replace(microsecond=nanos // 1000)
-    except (ValueError, OverflowError, OSError):
+        moment = _EPOCH + timedelta(seconds=seconds, microseconds=micros)
+        return format_moment(moment, "microseconds" if form == "microtime" else "seconds")
+    except OverflowError:
         raise ProtobufError(f"no time: {seconds} s, {nanos} ns") from None
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if form == "microtime" else "%Y-%m-%dT%H:%M:%SZ")

@@ -1,8 +1,10 @@
 """Times as Kubernetes writes them."""
 
+from datetime import UTC, datetime
+
 import pytest
 
-from muster.api.times import format_seconds, parse_seconds
+from muster.api.times import format_moment, format_seconds, parse_seconds
 
 
 def test_a_time_survives_the_way_there_and_back() -> None:
@@ -32,3 +34,13 @@ def test_what_is_no_time_counts_as_the_epoch(text: str | None) -> None:
 
 def test_offsets_and_fractions_are_understood() -> None:
     assert parse_seconds("1970-01-01T01:00:00.5+01:00") == 0.5
+
+
+def test_a_year_below_1000_keeps_its_four_digits() -> None:
+    moment = datetime(999, 5, 4, 3, 2, 1, 7, tzinfo=UTC)
+    assert format_moment(moment, "seconds") == "0999-05-04T03:02:01Z"
+    assert format_moment(moment, "microseconds") == "0999-05-04T03:02:01.000007Z"
+
+
+def test_the_first_moment_of_all_is_no_time() -> None:
+    assert format_moment(datetime(1, 1, 1, tzinfo=UTC), "seconds") is None

@@ -42,6 +42,13 @@ def test_quantities_and_times_become_canonical() -> None:
     assert lease["renewTime"] == "2026-01-01T00:00:00.500000Z"
 
 
+def test_an_early_year_keeps_four_digits_and_the_first_moment_of_all_is_no_time() -> None:
+    condition = decoded("core.v1/PodCondition", {"lastProbeTime": "0999-01-01T02:00:00+02:00"})
+    assert condition["lastProbeTime"] == "0999-01-01T00:00:00Z"
+    condition = decoded("core.v1/PodCondition", {"lastProbeTime": "0001-01-01T00:00:00Z"})
+    assert condition["lastProbeTime"] is None
+
+
 def test_the_result_shares_nothing_with_what_was_given() -> None:
     value = {"metadata": {"labels": {"a": "b"}}, "data": {"k": "v"}}
     out = decoded("core.v1/ConfigMap", value)

@@ -44,6 +44,37 @@ def test_maps_lists_times_and_quantities_are_read() -> None:
     ]
 
 
+def varint(number: int) -> bytes:
+    rest, out = number % (1 << 64), b""
+    while rest > 127:
+        out, rest = out + bytes([rest & 127 | 128]), rest >> 7
+    return out + bytes([rest])
+
+
+# What kube-apiserver 1.37.2 makes of these: nanoseconds are an int32, and cut to microseconds towards zero.
+@pytest.mark.parametrize(
+    ("seconds", "nanos", "renewed"),
+    [
+        pytest.param(60, 1_999_999_999, "1970-01-01T00:01:01.999999Z", id="more than a second"),
+        pytest.param(0, -1_500, "1969-12-31T23:59:59.999999Z", id="before the second"),
+        pytest.param(0, -1, "1970-01-01T00:00:00.000000Z", id="less than a microsecond before"),
+        pytest.param(0, 1 << 31, "1969-12-31T23:59:57.852517Z", id="beyond an int32"),
+        pytest.param(-40_000_000_000, 0, "0702-06-15T00:53:20.000000Z", id="a year below 1000"),
+        pytest.param(-62_135_596_800, 0, None, id="the first moment of year 1"),
+    ],
+)
+def test_times_of_any_fraction_and_year_are_read(seconds: int, nanos: int, renewed: str | None) -> None:
+    time = bytes([1 << 3]) + varint(seconds) + bytes([2 << 3]) + varint(nanos)
+    lease = decode_protobuf(SCHEMAS.record("coordination.v1/Lease"), enveloped(field(2, field(4, time))))
+    assert lease["spec"]["renewTime"] == renewed
+
+
+def test_a_time_of_whole_seconds_has_no_nanoseconds() -> None:
+    time = bytes([1 << 3, 60, 2 << 3]) + varint(1_999_999_999)
+    pod = decode_protobuf(SCHEMAS.record("core.v1/Pod"), enveloped(field(1, field(8, time))))
+    assert pod["metadata"]["creationTimestamp"] == "1970-01-01T00:01:00Z"
+
+
 def test_embedded_types_are_flat_as_in_json() -> None:
     volume = field(1, field(1, b"v") + field(2, field(2, field(1, b"Memory"))))
     value = decode_protobuf(SCHEMAS.record("core.v1/Pod"), enveloped(field(2, volume)))
