@@ -17,6 +17,7 @@ from muster.api.quantity import QuantityError, parse_quantity
 from muster.api.versions import VersionError, parse_version
 from muster.apiserver.bodies import JSON, PROTOBUF, YAML
 from muster.apiserver.exchange import Request, Response
+from muster.apiserver.expressions.compiling import compile_fault
 from muster.apiserver.server import ApiServer
 from muster.placement.device_selectors import Selector, SelectorError
 
@@ -142,13 +143,16 @@ def feed_version(data: bytes) -> None:
 
 
 def feed_cel(data: bytes) -> None:
-    """A selector of devices."""
+    """A selector of devices, at its creation and on a device."""
+    expression = data.decode("utf-8", "replace")
+    compile_fault(expression[:_EXPRESSION_MAX])
     try:
-        Selector(data.decode("utf-8", "replace")).meets("drv.example.com", msgspec.convert(DEVICE, Device))
+        Selector(expression).meets("drv.example.com", msgspec.convert(DEVICE, Device))
     except SelectorError:
         return
 
 
+_EXPRESSION_MAX = 10 * 1024
 _ATTRIBUTES, _CAPACITY = "device.attributes['drv.example.com']", "device.capacity['drv.example.com']"
 TARGETS = {
     "protobuf": Target(feed_protobuf, (b"",)),
@@ -183,6 +187,7 @@ TARGETS = {
             f"{_CAPACITY}.memory.compareTo(quantity('1Gi')) >= 0".encode(),
             f"{_ATTRIBUTES}.version.isLessThan(semver('2.0.0'))".encode(),
             f"cel.bind(a, {_ATTRIBUTES}, a.model.startsWith('x'))".encode(),
+            b"[1, ?optional.of(2)].map(x, {x: 'a'}).all(y, y[?1].orValue('b') == r'\\d')",
         ),
     ),
 }

@@ -11,6 +11,7 @@ from muster.apiserver.strategies.device_rules import (
     each,
     named,
     validate_binding_conditions,
+    validate_expression,
     validate_fully_qualified,
     validate_label,
     validate_opaque,
@@ -65,8 +66,15 @@ class DeviceClassStrategy(BaseStrategy):
         return long_name(name)
 
     def validate_object(self, obj: Object, cluster: Cluster) -> list[Cause]:
+        return self._validate(mapping(obj, "spec"), stored=False)
+
+    def validate_change(self, obj: Object, old: Object, cluster: Cluster) -> list[Cause]:
         spec = mapping(obj, "spec")
-        found = validate_selectors("spec.selectors", items(spec, "selectors"))
+        same = items(spec, "selectors") == items(mapping(old, "spec"), "selectors")
+        return self._validate(spec, stored=same)
+
+    def _validate(self, spec: Object, *, stored: bool) -> list[Cause]:
+        found = validate_selectors("spec.selectors", items(spec, "selectors"), stored=stored)
         found += each("spec.config", items(spec, "config"), validate_opaque, most=CONFIGS_MAX)
         name = spec.get("extendedResourceName")
         if name is not None and not is_extended(str(name)):
@@ -237,7 +245,10 @@ def _validate_request(path: str, request: Any) -> list[Cause]:
 
 def _validate_derived(path: str, derived: Any) -> list[Cause]:
     found = validate_fully_qualified(f"{path}.name", text(derived, "name"))
-    return found if text(derived, "expression") else [*found, required(f"{path}.expression")]
+    where, expression = f"{path}.expression", text(derived, "expression")
+    return found + (
+        validate_expression(where, expression, is_derived=True) if expression else [required(where)]
+    )
 
 
 def _validate_asked(path: str, asked: Any) -> list[Cause]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from muster.api.times import format_seconds
+from muster.apiserver.expressions.compiling import compile_fault
 from muster.apiserver.kinds import Cause, Cluster, Object
 from muster.apiserver.strategies.fields import (
     duplicate,
@@ -123,21 +124,27 @@ def validate_fully_qualified(path: str, name: str) -> list[Cause]:
     return validate_qualified(path, name)
 
 
-def validate_selectors(path: str, selectors: list[Any]) -> list[Cause]:
-    """CEL expressions about a device; what they mean is the scheduler's business."""
+def validate_selectors(path: str, selectors: list[Any], *, stored: bool = False) -> list[Cause]:
+    """CEL expressions that say yes or no of a device; those already stored were read before."""
 
     def rule(here: str, selector: Any) -> list[Cause]:
         cel = selector.get("cel")
         if not isinstance(cel, dict):
             return [required(f"{here}.cel")]
-        expression = text(cel, "expression")
-        where = f"{here}.cel.expression"
-        if not expression:
-            return [required(where)]
-        too_big = len(expression.encode()) > EXPRESSION_BYTES_MAX
-        return [too_long(where, EXPRESSION_BYTES_MAX)] if too_big else []
+        where, expression = f"{here}.cel.expression", text(cel, "expression")
+        return (
+            [required(where)] if not expression else [] if stored else validate_expression(where, expression)
+        )
 
     return each(path, selectors, rule, most=SELECTORS_MAX)
+
+
+def validate_expression(path: str, expression: str, *, is_derived: bool = False) -> list[Cause]:
+    """A CEL expression: not too long, and what stock can compile."""
+    if len(expression.encode()) > EXPRESSION_BYTES_MAX:
+        return [too_long(path, EXPRESSION_BYTES_MAX)]
+    fault = compile_fault(expression, is_derived=is_derived)
+    return [] if fault is None else [invalid(path, expression, fault)]
 
 
 def stamp_taint(taint: Any, cluster: Cluster) -> None:

@@ -6,6 +6,7 @@ import pytest
 from tests.unit.apiserver.strategies.full_server import FullServer
 
 from muster.apiserver.server import DEFAULT_GATES
+from muster.apiserver.strategies.device_claims import DeviceClassStrategy
 
 RESOURCE = "/apis/resource.k8s.io/v1/"
 CLASSES, CLAIMS = RESOURCE + "deviceclasses", RESOURCE + "namespaces/default/resourceclaims"
@@ -120,3 +121,63 @@ def test_a_template_s_claims_are_checked_and_filled() -> None:
     assert server.create_faults(TEMPLATES, spec={"spec": bad})[0].startswith(
         'spec.spec.devices.requests[0].name: Invalid value: "R"'
     )
+
+
+def selecting(expression: str) -> dict[str, Any]:
+    return {"deviceClassName": "gpu", "selectors": [{"cel": {"expression": expression}}]}
+
+
+WHY = (
+    "Invalid value: \"foo\": compilation failed: ERROR: <input>:1:1: undeclared reference to 'foo' "
+    "(in container '')\n | foo\n | ^"
+)
+
+
+def test_a_class_with_an_expression_that_does_not_compile_is_refused() -> None:
+    found = FullServer().create_faults(CLASSES, spec={"selectors": [{"cel": {"expression": "foo"}}]})
+    assert found == [f"spec.selectors[0].cel.expression: {WHY}"]
+
+
+def test_so_is_a_claim_and_a_template_wherever_they_select() -> None:
+    requests = [
+        {"name": "a", "exactly": selecting("foo")},
+        {"name": "b", "firstAvailable": [{"name": "c", **selecting("foo")}]},
+    ]
+    spec = {"devices": {"requests": requests}}
+    for collection, given, before in ((CLAIMS, spec, "spec"), (TEMPLATES, {"spec": spec}, "spec.spec")):
+        assert FullServer().create_faults(collection, spec=given) == [
+            f"{before}.devices.requests[0].exactly.selectors[0].cel.expression: {WHY}",
+            f"{before}.devices.requests[1].firstAvailable[0].selectors[0].cel.expression: {WHY}",
+        ]
+
+
+def test_an_expression_of_more_than_10_kib_is_too_long() -> None:
+    found = FullServer().create_faults(
+        CLAIMS, spec={"devices": {"requests": [{"name": "a", "exactly": selecting("a" * 10241)}]}}
+    )
+    where = "spec.devices.requests[0].exactly.selectors[0].cel.expression"
+    assert found == [f"{where}: Too long: may not be more than 10240 bytes"]
+
+
+def test_what_the_scheduler_cannot_evaluate_is_taken_where_stock_takes_it() -> None:
+    asked = selecting('device.attributes["a"].?b.orValue("").find("x+") == "x"')
+    made = FullServer().create(CLAIMS, "c", spec={"devices": {"requests": [{"name": "a", "exactly": asked}]}})
+    assert made["spec"]["devices"]["requests"][0]["exactly"]["selectors"] == asked["selectors"]
+
+
+def test_a_derived_attribute_must_give_a_plain_value() -> None:
+    derived = [{"name": "x.example.com/a", "expression": "[1]"}]
+    asked = {"deviceClassName": "gpu", "derivedAttributes": derived}
+    server = FullServer(gates=DEFAULT_GATES | {"DRADerivedAttributes"})
+    (found,) = server.create_faults(CLAIMS, spec={"devices": {"requests": [{"name": "a", "exactly": asked}]}})
+    assert found.startswith(
+        "spec.devices.requests[0].exactly.derivedAttributes[0].expression: Invalid value: "
+    )
+    assert found.endswith(", not list(int)")
+
+
+def test_selectors_that_are_stored_are_not_read_again() -> None:
+    nobody: Any = None
+    bad, good = ({"spec": {"selectors": [{"cel": {"expression": each}}]}} for each in ("foo", "true"))
+    assert DeviceClassStrategy().validate_change(bad, bad, nobody) == []
+    assert len(DeviceClassStrategy().validate_change(bad, good, nobody)) == 1
