@@ -16,7 +16,7 @@ from muster.apiserver.kinds import Kind, Object, Refused
 from muster.apiserver.statuses import bad_request, not_acceptable
 
 _ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
-_STREAMS = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+STREAMS = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 _META_VERSIONS = ("v1", "v1beta1")
 _INCLUDE = ("", "Metadata", "Object", "None")
 
@@ -50,7 +50,7 @@ def form_of(request: Request, *, streams: bool = False) -> Form:
     for clause in sorted(accept.split(","), key=_quality, reverse=True):
         media, *parameters = (part.strip() for part in clause.split(";"))
         given = dict(part.partition("=")[::2] for part in parameters)
-        if media in ("*/*", "application/*"):
+        if media == "*/*":
             media = "application/json"
         if media not in ("application/json", "application/yaml"):
             continue
@@ -67,7 +67,7 @@ def form_of(request: Request, *, streams: bool = False) -> Form:
                 why = f"Unable to convert to Table as requested: {why} 'Metadata', 'Object', 'None', or empty"
                 raise bad_request(why)
             return Form(shape=shape, media=media, meta_version=given["v"], include=include or "Metadata")
-    raise not_acceptable(_ACCEPTED + (_STREAMS if streams else ()), understood=understood)
+    raise not_acceptable(_ACCEPTED + (STREAMS if streams else ()), understood=understood)
 
 
 def _quality(clause: str) -> float:

@@ -4,6 +4,7 @@ JSON, YAML and protobuf bodies and dicts of callers in this process end in the s
 Next: `writing.py`.
 """
 
+import re
 from typing import Any
 
 import yaml
@@ -20,6 +21,8 @@ from muster.apiserver.statuses import bad_request, unsupported_media_type
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 _ACCEPTED = (JSON, YAML, PROTOBUF)
 _SHOWN_BYTES = 30
+_WORD = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_MEDIA_TYPE = re.compile(rf'\s*{_WORD}/{_WORD}\s*(;\s*{_WORD}=({_WORD}|"[^"]*")\s*)*;?\s*')
 _VALUES_A_BYTE = 10
 _VALUES_FREE = 1_000
 _TYPE_META = (
@@ -42,15 +45,20 @@ _YamlLoader.yaml_implicit_resolvers = {
 }
 
 
-def read_object(call: Call, group: str, version: str, kind: str, validation: str) -> Object:
+def read_object(
+    call: Call, group: str, version: str, kind: str, validation: str, *, older: tuple[str, ...] = ()
+) -> Object:
     """The object in the body, of this kind and version, with apiVersion and kind filled in.
 
-    `validation` is Strict, Warn or Ignore: what unknown and doubled fields lead to.
+    `validation` is Strict, Warn or Ignore: what unknown and doubled fields lead to; `older`: versions that
+    may stand in the body instead.
     Raises   Refused (400, 415) with Kubernetes' words.
     """
     api_version = f"{group}/{version}" if group else version
     reading = Reading()
     value = _body_value(call, call.record_of(group, version, kind), kind, reading)
+    if value.get("apiVersion") in [f"{group}/{each}" for each in older] and value.get("kind") == kind:
+        value = {**value, "apiVersion": api_version}
     given_kind, given_version = _type_of(value, call.request.body, kind)
     given_kind = given_kind or kind
     given_version = given_version or api_version
@@ -113,7 +121,8 @@ def read_document(request: Request, record: Record | None = None) -> Document:
     """
     body = request.body
     assert isinstance(body, bytes)
-    content = request.headers.get("content-type", JSON).partition(";")[0].strip() or JSON
+    header = request.headers.get("content-type", "") or JSON
+    content = header.partition(";")[0].strip() if _MEDIA_TYPE.fullmatch(header) else ""
     if content == JSON:
         try:
             return parse(body)
@@ -128,14 +137,22 @@ def read_document(request: Request, record: Record | None = None) -> Document:
 
 def _parse_yaml(body: bytes) -> Any:
     try:
-        value = yaml.load(body, Loader=_YamlLoader)
-        return _Expansion(len(body)).of(value)
+        return _Expansion(len(body)).of(_first_document(body))
     except RecursionError:
         raise JsonError("yaml: exceeded max depth") from None
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f"line {mark.line + 1}: " if mark is not None else ""
         raise JsonError(f"yaml: {line}{getattr(error, 'problem', error)}") from None
+
+
+def _first_document(body: bytes) -> Any:
+    """What stands before the first `---` between documents; the others are not looked at."""
+    loader = _YamlLoader(body)
+    try:
+        return loader.get_data() if loader.check_data() else None
+    finally:
+        loader.dispose()
 
 
 class _Expansion:

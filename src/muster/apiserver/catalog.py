@@ -143,7 +143,13 @@ _CORE = (
             Subresource("binding", ("create",), kind="Binding", handler=bind),
             Subresource("ephemeralcontainers", _WRITTEN),
             Subresource(
-                "eviction", ("create",), kind="Eviction", group="policy", version="v1", handler=evict
+                "eviction",
+                ("create",),
+                kind="Eviction",
+                group="policy",
+                version="v1",
+                older=("v1beta1",),
+                handler=evict,
             ),
             Subresource("log", ("get",), handler=read_log),
             Subresource("resize", _WRITTEN),

@@ -82,6 +82,7 @@ class HttpServer:
                 self._answer,
                 self._limits,
                 access_log=None,
+                auto_decompress=False,  # as stock: what is no JSON, YAML or protobuf is told so
                 max_line_size=HEADER_BYTES_MOST,
                 max_field_size=HEADER_BYTES_MOST,
             ),

@@ -150,6 +150,7 @@ class Subresource(Struct, frozen=True):
     kind: str = ""  # the kind it speaks, where not the parent's ("Binding")
     group: str = ""
     version: str = ""
+    older: tuple[str, ...] = ()  # versions that say the same and are taken all the same
     handler: Handler | None = None  # answers every verb; None: reads and writes the parent, as `sub`
 
 

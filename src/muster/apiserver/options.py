@@ -3,6 +3,7 @@
 One Struct a verb family; the refusals are Kubernetes'.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,8 @@ from muster.apiserver.kinds import Cause, Object, Refused
 from muster.apiserver.schemas import Schemas
 from muster.apiserver.statuses import bad_request, invalid
 
+_NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
+_DURATION = re.compile(r"[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)")
 _MANAGER_LENGTH = 128
 _MATCHES = '"Exact", "NotOlderThan", ""'
 
@@ -84,13 +87,21 @@ def read_write_options(request: Request, options_kind: str) -> WriteOptions:
     return WriteOptions(dry_run=bool(dry_run), validation=validation or "Warn")
 
 
-def read_list_options(request: Request) -> ListOptions:
-    """The options of a list or watch.
+def check_timeout(request: Request) -> None:
+    """Refuse (400) a `timeout` in the query that is no duration of Go's; nothing here takes that long."""
+    text = request.first("timeout")
+    if text and not _DURATION.fullmatch(text):
+        why = "missing unit in" if _NUMBER.fullmatch(text) else "invalid"
+        raise bad_request(f'invalid timeout specified in the request URL - time: {why} duration "{text}"')
+
+
+def read_list_options(request: Request, *, is_watch: bool = False) -> ListOptions:
+    """The options of a list or watch; `is_watch`: the path says so, whatever the query says.
 
     Raises   Refused (400 for what cannot be read, 422 for what does not go together).
     """
     query = request.query
-    if not query:
+    if not query and not is_watch:
         return ListOptions()
     values: dict[str, str] = {}
     for key, value in query:
@@ -102,7 +113,7 @@ def read_list_options(request: Request) -> ListOptions:
         field_selector=values.get("fieldSelector", ""),
         resource_version=values.get("resourceVersion", ""),
         match=values.get("resourceVersionMatch", ""),
-        watch=bool(_boolean(request, "watch")),
+        watch=is_watch or bool(_boolean(request, "watch")),
         bookmarks=bool(_boolean(request, "allowWatchBookmarks")),
         initial_events=_boolean(request, "sendInitialEvents"),
         timeout_s=_integer(values.get("timeoutSeconds")),

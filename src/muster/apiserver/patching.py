@@ -151,9 +151,10 @@ def _apply_json_patch(current: Object, operations: Any) -> Object:
                 raise bad_request(f"error decoding patch: {why}")
     if len(operations) > _OPERATIONS_MOST:
         message = (
-            f"The allowed maximum operations in a JSON patch is {_OPERATIONS_MOST}, got {len(operations)}"
+            "Request entity too large: The allowed maximum operations in a JSON patch is "
+            f"{_OPERATIONS_MOST}, got {len(operations)}"
         )
-        raise Refused(message, code=413, reason="RequestEntityTooLarge", details={})
+        raise Refused(message, code=413, reason="RequestEntityTooLarge")
     document = copied(current)
     try:
         for operation in operations:
@@ -179,7 +180,7 @@ def _apply_operation(document: Any, operation: dict[str, Any]) -> Any:
     if not isinstance(path, str):
         raise _Rejected
     if name == "test":
-        if _look(document, path) != operation.get("value"):
+        if _look(document, path, or_nothing=True) != operation.get("value"):
             raise _Rejected
         return document
     if name == "remove":
@@ -187,13 +188,13 @@ def _apply_operation(document: Any, operation: dict[str, Any]) -> Any:
     if name == "add":
         return _add(document, path, operation.get("value"))
     if name == "replace":
-        _look(document, path)
+        _look(document, path, or_nothing=True)
         return _replace(document, path, operation.get("value"))
     if name in ("move", "copy"):
         source = operation.get("from")
         if not isinstance(source, str):
             raise _Rejected
-        value = _look(document, source)
+        value = _look(document, source, or_nothing=name == "copy")
         if name == "move":
             document = _remove(document, source)
         return _add(document, path, copied(value))
@@ -220,11 +221,15 @@ def _index(part: str, length: int) -> int:
     return index
 
 
-def _look(document: Any, path: str) -> Any:
+def _look(document: Any, path: str, *, or_nothing: bool = False) -> Any:
+    """The value at a path; `or_nothing`: None where only its last part is not there."""
     here = document
-    for part in _parts(path):
+    parts = _parts(path)
+    for index, part in enumerate(parts):
         if isinstance(here, dict) and part in here:
             here = here[part]
+        elif isinstance(here, dict) and or_nothing and index == len(parts) - 1:
+            return None
         elif isinstance(here, list):
             here = here[_index(part, len(here))]
         else:

@@ -8,6 +8,7 @@ import binascii
 import re
 
 import msgspec
+from msgspec import structs
 
 from muster.apiserver.calls import Call
 from muster.apiserver.gojson import JsonError, parse
@@ -52,6 +53,8 @@ def list_all(call: Call, route: Route) -> Object:
     """
     options = read_list_options(call.request)
     selection = parse_selection(route.kind, options.label_selector, options.field_selector)
+    if options.resource_version == "0" and not options.continue_token:
+        options = structs.replace(options, limit=0)  # stock's cache gives all that it has
     if options.continue_token or options.limit > 0 or options.resource_version not in ("", "0"):
         return _page(call, route, options, selection)
     items = items_of_list(call, route.kind, route.namespace, selection)
@@ -167,7 +170,7 @@ def _objects_at(
         return call.store.at(kind, namespace, revision)
     except Expired:
         if not call.request.first("continue"):
-            raise Refused(_OLD_LIST, code=410, reason="Expired", details={}) from None
+            raise Refused(_OLD_LIST, code=410, reason="Expired") from None
         # Going on with what is there now is the client's choice, so it gets a token for that.
         raise PageExpired(_OLD_TOKEN, _make_token(-1, start.removesuffix("\0"))) from None
 

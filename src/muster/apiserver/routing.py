@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from muster.apiserver.kinds import Kind, Subresource
-from muster.apiserver.statuses import method_not_allowed, no_such_path
+from muster.apiserver.statuses import bad_request, method_not_allowed, no_such_path
 
 
 class Route(NamedTuple):
@@ -89,6 +89,15 @@ class Catalog:
             if sub is None:
                 raise no_such_path()
         return Route(found, version, namespace, name, sub, watched)
+
+
+def check_name(route: Route) -> None:
+    """Refuse (400) a name that no object can have because it would be another path."""
+    name = route.name
+    if name in (".", ".."):
+        raise bad_request(f"Name parameter invalid: \"{name}\": may not be '{name}'")
+    if "%" in name:
+        raise bad_request(f"Name parameter invalid: \"{name}\": may not contain '%'")
 
 
 def verb_of(route: Route, method: str, *, watch: bool) -> str:

@@ -19,10 +19,10 @@ from muster.apiserver.documents import Documents
 from muster.apiserver.exchange import Request, Response
 from muster.apiserver.kinds import Handler, Kind, Object, Refused
 from muster.apiserver.metadata import Chance
-from muster.apiserver.options import read_write_options
+from muster.apiserver.options import check_timeout, read_write_options
 from muster.apiserver.patching import copied
 from muster.apiserver.reading import get, list_all
-from muster.apiserver.routing import Catalog, Route, verb_of
+from muster.apiserver.routing import Catalog, Route, check_name, verb_of
 from muster.apiserver.schemas import load_schemas
 from muster.apiserver.statuses import status_of
 from muster.apiserver.store import Store
@@ -115,8 +115,11 @@ class ApiServer:
         route = self.catalog.route(parts)
         if route is None:
             return self._documents.missing(request, parts)
+        check_name(route)
         watch = request.method == "GET" and bool(request.query) and read_watch(request)
         verb = verb_of(route, request.method, watch=watch)
+        if request.query and verb != "watch":
+            check_timeout(request)
         handler = route.sub.handler if route.sub is not None else route.kind.handler
         if handler is not None:
             return self._handled(call, route, handler)
@@ -145,7 +148,8 @@ class ApiServer:
             spoken = (kind.group, route.version, kind.kind)
             if sub is not None and sub.kind:
                 spoken = (sub.group, sub.version or "v1", sub.kind)
-            body = read_object(call, *spoken, options.validation)
+            older = sub.older if sub is not None else ()
+            body = read_object(call, *spoken, options.validation, older=older)
         return handler(request, route.namespace, route.name, body, call)
 
     def _shaped(self, form: Form, call: Call, route: Route, response: Response) -> Response:

@@ -15,7 +15,7 @@ class PageExpired(Refused):
     """410 for a page whose moment is forgotten; `token` goes on with what is there now."""
 
     def __init__(self, message: str, token: str) -> None:
-        super().__init__(message, code=410, reason="Expired", details={})
+        super().__init__(message, code=410, reason="Expired")
         self.token = token
 
 
@@ -126,7 +126,7 @@ def unsupported_media_type(accepted: Sequence[str]) -> Refused:
         "the body of the request was in an unknown format - accepted media types include: "
         f"{', '.join(accepted)}"
     )
-    return Refused(message, code=415, reason="UnsupportedMediaType", details={})
+    return Refused(message, code=415, reason="UnsupportedMediaType")
 
 
 def not_acceptable(accepted: Sequence[str], *, understood: bool) -> Refused:

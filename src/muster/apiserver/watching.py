@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from muster.apiserver.answers import Form, form_of, metadata_of, table_of
+from muster.apiserver.answers import STREAMS, Form, form_of, metadata_of, table_of
 from muster.apiserver.calls import Call
 from muster.apiserver.codec import zero_of
 from muster.apiserver.exchange import Response, Watch
@@ -18,7 +18,7 @@ from muster.apiserver.options import ListOptions, read_list_options
 from muster.apiserver.reading import bad_version, items_of_list, selected
 from muster.apiserver.routing import Route
 from muster.apiserver.selectors import Selection, parse_selection
-from muster.apiserver.statuses import status_of
+from muster.apiserver.statuses import not_acceptable, status_of, too_large_version
 from muster.apiserver.store import Change
 from muster.apiserver.views import view_of
 from muster.base.errors import Expired
@@ -52,12 +52,14 @@ def open_watch(call: Call, route: Route, frames: FrameCache) -> Response:
 
     Raises   Refused for options that do not go together.
     """
-    options = read_list_options(call.request)
+    options = read_list_options(call.request, is_watch=True)
     if route.name:
         selection = parse_selection(route.kind, options.label_selector, f"metadata.name={route.name}")
     else:
         selection = parse_selection(route.kind, options.label_selector, options.field_selector)
     form = form_of(call.request, streams=True)
+    if form.media != "application/json":
+        raise not_acceptable(STREAMS, understood=True)
     watch = StoreWatch(call, route, options, selection, form, frames)
     return Response(200, content_type=watch.content_type, watch=watch)
 
@@ -90,6 +92,7 @@ class StoreWatch(Watch):
         self._bookmark_s = call.now_s + _BOOKMARK_EVERY_S
         self._end_s = call.now_s + (options.timeout_s or _TIMEOUT_S)
         self._initial: Iterator[bytes] = iter(())
+        self._refused: Refused | None = None  # what is told instead of any event
         self._revision = self._begin(options)
         self._stop_listening = call.store.listen(self._kind, self._ready)
 
@@ -97,6 +100,9 @@ class StoreWatch(Watch):
         if self.closed:
             return []
         out: list[bytes] = []
+        if self._refused is not None:
+            self.stop()
+            return [_line("ERROR", status_of(self._refused))]
         for frame in self._initial:
             out.append(frame)
             if len(out) >= limit:
@@ -130,6 +136,9 @@ class StoreWatch(Watch):
         store = self._call.store
         if options.initial_events:
             now = store.revision
+            if revision > now:
+                self._refused = too_large_version(revision, now)
+                return now
             items = items_of_list(self._call, self._view, self._namespace, self._selection)
             self._initial = self._first_frames(items, now, ends_with_bookmark=options.bookmarks)
             return now

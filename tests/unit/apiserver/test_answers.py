@@ -89,3 +89,8 @@ def test_a_refusal_is_a_status_whatever_is_accepted(server: SmallServer) -> None
     response = server.ask("GET", f"{MAPS}/nope", accept=TABLE)
     assert response.object is not None
     assert response.object["kind"] == "Status"
+
+
+def test_half_a_wildcard_is_no_type_that_can_be_given(server: SmallServer) -> None:
+    assert server.refusal("GET", f"{MAPS}/a", accept="application/*")[0] == 406
+    assert server.ask("GET", f"{MAPS}/a", accept="application/*, */*").status == 200

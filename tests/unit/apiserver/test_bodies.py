@@ -83,3 +83,23 @@ def test_unknown_fields_warn_refuse_or_are_nothing(server: SmallServer) -> None:
         400,
         'Pod in version "v1" cannot be handled as a Pod: strict decoding error: unknown field "spec.foo"',
     )
+
+
+@pytest.mark.parametrize("content", ["application/json; ;", "application/json; charset", "json", "a b/c"])
+def test_a_type_that_is_none_is_415_and_has_no_details(server: SmallServer, content: str) -> None:
+    response = server.ask("POST", MAPS, {"metadata": {"name": "b"}}, content=content)
+    assert response.object is not None
+    assert (response.status, "details" in response.object) == (415, False)
+
+
+@pytest.mark.parametrize(
+    "content", ["application/json;", 'application/json; charset="utf-8"', " application/json "]
+)
+def test_a_type_may_have_parameters(server: SmallServer, content: str) -> None:
+    assert server.ask("POST", MAPS, {"metadata": {"name": "b"}}, content=content).status == 201
+
+
+@pytest.mark.parametrize("rest", [b"---\nmetadata: {name: c}\n", b"---\n[\n", b"...\n"])
+def test_of_several_yaml_documents_the_first_counts(server: SmallServer, rest: bytes) -> None:
+    made = server.object("POST", MAPS, b"metadata: {name: b}\n" + rest, content="application/yaml")
+    assert made["metadata"]["name"] == "b"

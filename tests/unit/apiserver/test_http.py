@@ -1,6 +1,7 @@
 """The server's sockets, spoken to over one that has a file for an address: no network."""
 
 import asyncio
+import gzip
 import io
 import itertools
 import json
@@ -221,3 +222,12 @@ async def test_a_header_beyond_the_limit_is_refused(wire: Wire) -> None:
     headers = {**ADMIN, "X-Long": "x" * (HEADER_BYTES_MOST + 1)}
     async with wire.client.get(wire.url(MAPS), headers=headers) as answer:
         assert answer.status == 400
+
+
+async def test_a_packed_body_is_not_unpacked(wire: Wire) -> None:
+    body = gzip.compress(json.dumps({"metadata": {"name": "a"}}).encode())
+    async with wire.client.post(
+        wire.url(MAPS), data=body, headers={**JSON, "Content-Encoding": "gzip"}
+    ) as answer:
+        assert answer.status == 400
+        assert "invalid character '\\x1f'" in (await answer.json())["message"]

@@ -56,7 +56,7 @@ def test_a_json_patch_reaches_into_lists(server: SmallServer) -> None:
     [
         pytest.param({"op": "test", "path": "/data/k", "value": "x"}, id="a test that fails"),
         pytest.param({"op": "remove", "path": "/data/nope"}, id="nothing to remove"),
-        pytest.param({"op": "replace", "path": "/data/nope", "value": "x"}, id="nothing to replace"),
+        pytest.param({"op": "replace", "path": "/nope/x", "value": "x"}, id="nowhere to replace"),
         pytest.param({"op": "add", "path": "/nope/a", "value": "x"}, id="no place"),
         pytest.param({"op": "frob", "path": "/data/k"}, id="no such operation"),
         pytest.param({"op": "add", "value": "x"}, id="no path"),
@@ -185,3 +185,18 @@ def test_a_merge_patch_twice_is_a_merge_patch_once(target: Any, patch: Any) -> N
     once = merge_patch(target, patch)
     assert merge_patch(once, patch) == once
     assert target == before
+
+
+def test_what_is_not_there_is_nothing_to_test_copy_and_replace(server: SmallServer) -> None:
+    tested = {"op": "test", "path": "/data/none", "value": None}
+    copied = {"op": "copy", "from": "/metadata/none", "path": "/metadata/annotations"}
+    replaced = {"op": "replace", "path": "/data/new", "value": "x"}
+    obj = server.object("PATCH", f"{MAPS}/a", [tested, copied, replaced], content=JSON_PATCH)
+    assert "annotations" not in obj["metadata"]
+    assert obj["data"]["new"] == "x"
+    for operation in (
+        {"op": "move", "from": "/metadata/none", "path": "/metadata/annotations"},
+        {"op": "test", "path": "/none/none", "value": None},
+        {"op": "test", "path": "/data/none", "value": "x"},
+    ):
+        assert server.refusal("PATCH", f"{MAPS}/a", [operation], content=JSON_PATCH)[0] == 422

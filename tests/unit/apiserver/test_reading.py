@@ -121,3 +121,16 @@ def test_a_list_in_a_namespace_that_is_not_there_is_empty(server: SmallServer) -
 def test_the_status_path_gives_the_object(server: SmallServer) -> None:
     server.create_pod("p")
     assert server.object("GET", f"{PODS}/p/status") == server.object("GET", f"{PODS}/p")
+
+
+def test_from_the_cache_all_of_a_list_comes_whatever_its_limit(server: SmallServer) -> None:
+    whole = server.object("GET", f"{MAPS}?limit=2&resourceVersion=0")
+    assert names(whole) == ["a", "b", "c", "d", "e"]
+    assert whole["metadata"].keys() == {"resourceVersion"}
+
+
+def test_a_version_of_more_than_64_bits_is_none(server: SmallServer) -> None:
+    for number in (str(1 << 64), "9" * 5000):
+        code, message = server.refusal("GET", f"{MAPS}?resourceVersion={number}")
+        assert (code, message.endswith("value out of range")) == (400, True)
+        assert server.refusal("GET", f"{MAPS}/a?resourceVersion={number}")[0] == 500

@@ -50,3 +50,22 @@ def test_a_bad_request_leaves_the_server_as_it_was() -> None:
     for body in (b"", b"{", b"[]", b'{"metadata": 5}', b'{"metadata": {"labels": [1]}}', b"\xff\xfe"):
         assert server.refusal("POST", MAPS, body)[0] == 400
     assert server.store.revision == before
+
+
+def test_a_timeout_that_is_no_duration_is_refused_but_for_watches() -> None:
+    server = SmallServer()
+    for text, why in (("abc", "invalid"), ("5", "missing unit in")):
+        code, message = server.refusal("GET", f"{MAPS}?timeout={text}")
+        assert (code, message) == (
+            400,
+            f'invalid timeout specified in the request URL - time: {why} duration "{text}"',
+        )
+    for text in ("", "0", "5s", "-1.5m"):
+        assert server.ask("GET", f"{MAPS}?timeout={text}").status == 200
+    assert server.ask("GET", f"{MAPS}?watch=1&timeout=abc").status == 200
+
+
+def test_a_name_that_would_be_another_path_is_refused() -> None:
+    for name, why in (("..", "may not be '..'"), (".", "may not be '.'"), ("a%b", "may not contain '%'")):
+        code, message = SmallServer().refusal("GET", f"{MAPS}/{name}")
+        assert (code, message) == (400, f'Name parameter invalid: "{name}": {why}')

@@ -279,3 +279,27 @@ def test_a_client_that_lists_and_watches_ends_up_with_what_is_there(
             pass
         listed = server.object("GET", f"{MAPS}?{mirror.query}")["items"]
         assert mirror.objects == {item["metadata"]["name"]: item["metadata"]["uid"] for item in listed}
+
+
+def test_a_path_that_says_watch_is_one_whatever_the_query_says(server: SmallServer) -> None:
+    response = server.ask("GET", "/api/v1/watch/namespaces/default/configmaps")
+    assert response.watch is not None
+    assert told(server, response.watch) == [("ADDED", "a"), ("ADDED", "b")]
+
+
+def test_initial_events_of_a_version_to_come_are_an_error(server: SmallServer) -> None:
+    asked = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=999999"
+    watch = watching(server, asked)
+    (event,) = events(server, watch)
+    assert (event["type"], event["object"]["code"]) == ("ERROR", 504)
+    assert event["object"]["message"].startswith("Timeout: Too large resource version: 999999")
+    assert watch.closed
+
+
+def test_a_version_of_more_than_64_bits_is_refused(server: SmallServer) -> None:
+    assert server.refusal("GET", f"{MAPS}?watch=1&resourceVersion={1 << 64}")[0] == 500
+
+
+def test_a_watch_in_yaml_is_406(server: SmallServer) -> None:
+    code, message = server.refusal("GET", f"{MAPS}?watch=1", accept="application/yaml")
+    assert (code, "application/json;stream=watch" in message) == (406, True)

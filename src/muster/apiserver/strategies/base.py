@@ -58,7 +58,7 @@ class BaseStrategy:
 
     def _reset_metadata(self, obj: Object, old: Object) -> None:
         kept = dict(old["metadata"])
-        for key in ("resourceVersion", "managedFields"):
+        for key in ("resourceVersion", "managedFields", "uid"):
             keep_from(kept, obj["metadata"], key)
         obj["metadata"] = kept
 

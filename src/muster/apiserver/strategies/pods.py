@@ -74,6 +74,7 @@ class PodStrategy(BaseStrategy):
         if sub == "status":
             owners = dict(old["metadata"])
             keep_from(obj["metadata"], owners, "ownerReferences")
+            keep_from(obj["metadata"], owners, "deletionTimestamp")
             obj["status"] = dict(mapping(obj, "status"))
             for key in _KEPT_STATUS:
                 if obj["status"].get(key) in (None, ""):

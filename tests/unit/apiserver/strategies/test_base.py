@@ -64,3 +64,10 @@ def test_nothing_is_refused_or_held_unless_a_kind_says_so() -> None:
     strategy = BaseStrategy()
     assert strategy.holds({"metadata": {}}) is False
     assert [name for name, *_ in strategy.columns()] == ["Name", "Age"]
+
+
+def test_a_status_cannot_be_written_to_an_object_of_another_uid() -> None:
+    server = FullServer()
+    server.create(GROUPS, "g", spec={"schedulingPolicy": GANG})
+    found = server.change_faults(GROUPS, "g/status", metadata={"uid": "other"})
+    assert found == ['metadata.uid: Invalid value: "other": field is immutable']

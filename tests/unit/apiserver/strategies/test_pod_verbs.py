@@ -242,3 +242,12 @@ def test_a_condition_keeps_its_time_while_it_keeps_its_value() -> None:
     ]
     other = with_condition(old, {"type": "A", "status": "False"}, 10.0)
     assert other["conditions"][0]["lastTransitionTime"] == "1970-01-01T00:00:10Z"
+
+
+def test_an_eviction_may_speak_the_older_version() -> None:
+    server = FullServer()
+    server.pod("p")
+    old = {"apiVersion": "policy/v1beta1", "kind": "Eviction"}
+    assert server.ask("POST", f"{PODS}/p/eviction", {**old, "metadata": {"name": "p"}}).status == 201
+    wrong = {**old, "apiVersion": "policy/v1beta2", "metadata": {"name": "p"}}
+    assert server.ask("POST", f"{PODS}/p/eviction", wrong).status == 400

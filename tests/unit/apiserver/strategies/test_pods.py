@@ -121,3 +121,10 @@ def test_the_grace_of_a_pod(node: str, phase: str, asked: int | None, grace_s: i
 
 def test_times_are_whole_seconds() -> None:
     assert timestamp(10.9) == "1970-01-01T00:00:10Z"
+
+
+def test_the_status_of_a_pod_says_nothing_of_its_deletion() -> None:
+    server = FullServer()
+    server.pod("p")
+    answer = server.change(PODS, "p/status", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    assert "deletionTimestamp" not in answer["metadata"]
