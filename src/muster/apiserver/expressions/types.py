@@ -46,14 +46,17 @@ PARTS_MAX = 1_000
 
 
 def list_of(item: Type) -> Type:
+    """The type of a list of these."""
     return Type("list", (item,))
 
 
 def map_of(key: Type, value: Type) -> Type:
+    """The type of a map from these to those."""
     return Type("map", (key, value))
 
 
 def optional_of(held: Type) -> Type:
+    """The type of a value that may be missing."""
     return Type(OPTIONAL, (held,))
 
 
