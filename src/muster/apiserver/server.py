@@ -28,7 +28,7 @@ from muster.apiserver.statuses import status_of
 from muster.apiserver.store import Store
 from muster.apiserver.views import view_of
 from muster.apiserver.watching import FrameCache, open_watch
-from muster.apiserver.writing import create, patch, store_new, update
+from muster.apiserver.writing import admit_namespace, create, patch, store_new, update
 
 DEFAULT_GATES = frozenset(
     {
@@ -150,6 +150,9 @@ class ApiServer:
                 spoken = (sub.group, sub.version or "v1", sub.kind)
             older = sub.older if sub is not None else ()
             body = read_object(call, *spoken, options.validation, older=older)
+            if route.namespace:
+                name = route.name or str(body.get("metadata", {}).get("name", ""))
+                admit_namespace(call, route.kind, route.namespace, name)
         return handler(request, route.namespace, route.name, body, call)
 
     def _shaped(self, form: Form, call: Call, route: Route, response: Response) -> Response:

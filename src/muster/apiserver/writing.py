@@ -52,7 +52,7 @@ def store_new(call: Call, view: Kind, obj: Object, namespace: str) -> Object:
         raise Refused("resourceVersion should not be set on objects to be created", code=500, reason="")
     strategy.default(obj, call)
     if namespace:
-        _admit_namespace(call, kind, namespace, metadata.get("name", ""))
+        admit_namespace(call, kind, namespace, metadata.get("name", ""))
     fill_new(metadata, namespace, call.now_s, call.chance)
     strategy.prepare_create(obj, call)
     strategy.admit_create(obj, call)
@@ -220,8 +220,8 @@ def _check_version(view: Kind, kind: Kind, metadata: Object, old: Object) -> Non
         raise conflict(kind, old["name"], MODIFIED)
 
 
-def _admit_namespace(call: Call, kind: Kind, namespace: str, name: str) -> None:
-    """NamespaceLifecycle: nothing is created where there is no namespace, or where it goes."""
+def admit_namespace(call: Call, kind: Kind, namespace: str, name: str) -> None:
+    """Refuse (404, 403) to create anything where there is no namespace, or where it goes."""
     found = call.get("namespaces", "", namespace)
     if found is None:
         raise not_found(call.catalog.by_name["namespaces"], namespace)

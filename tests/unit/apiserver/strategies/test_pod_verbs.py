@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.unit.apiserver.strategies.full_server import BUDGETS, CONTAINER, NODES, PODS, FullServer
+from tests.unit.apiserver.strategies.full_server import BUDGETS, CONTAINER, NODES, PODS, SPACES, FullServer
 
 from muster.apiserver.exchange import Response
 from muster.apiserver.kinds import Object
@@ -251,3 +251,26 @@ def test_an_eviction_may_speak_the_older_version() -> None:
     assert server.ask("POST", f"{PODS}/p/eviction", {**old, "metadata": {"name": "p"}}).status == 201
     wrong = {**old, "apiVersion": "policy/v1beta2", "metadata": {"name": "p"}}
     assert server.ask("POST", f"{PODS}/p/eviction", wrong).status == 400
+
+
+def test_pods_of_a_namespace_that_goes_are_neither_bound_nor_evicted() -> None:
+    server = FullServer()
+    server.create(SPACES, "going")
+    pods = f"{SPACES}/going/pods"
+    spec = {"containers": [CONTAINER]}
+    server.create(pods, "p", metadata={"finalizers": ["example.com/f"]}, spec=spec)
+    assert server.ask("DELETE", f"{SPACES}/going").status == 200
+    binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
+    why = "unable to create new content in namespace going because it is being terminated"
+    for path, body, resource in (
+        (f"{pods}/p/binding", binding, "pods"),
+        (f"{pods}/p/eviction", {"metadata": {"name": "p"}}, "pods"),
+        (f"{SPACES}/going/bindings", binding, "bindings"),
+    ):
+        assert message(server.ask("POST", path, body)) == (403, f'{resource} "p" is forbidden: {why}')
+    assert "nodeName" not in server.object("GET", f"{pods}/p")["spec"]
+
+
+def test_where_there_is_no_namespace_that_is_what_is_told() -> None:
+    answer = FullServer().ask("POST", f"{SPACES}/none/pods/p/eviction", {"metadata": {"name": "p"}})
+    assert message(answer) == (404, 'namespaces "none" not found')
