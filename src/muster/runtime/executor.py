@@ -278,12 +278,23 @@ class Executor:
 
     async def _is_bound_as_asked(self, effect: BindPod) -> bool:
         try:
-            answer = await self._send(Call("GET", path_of(PODS, *effect.key), "", {}), repeat_unanswered=True)
-            pod = msgspec.json.decode(answer, type=Pod)
+            pod = await self._look_at(effect.key)
         except (ApiError, msgspec.DecodeError, RecursionError) as error:
             log.warning("whether %s was bound all the same could not be seen: %s", effect.key, error)
             return False
         return pod.metadata.uid == effect.uid and pod.spec.node_name == effect.node_name
+
+    async def _is_gone(self, effect: EvictPod) -> bool:
+        """Whether a conflict means that another pod has the name; many writers of one pod get it as well."""
+        try:
+            pod = await self._look_at(effect.key)
+        except (ApiError, msgspec.DecodeError, RecursionError) as error:
+            return isinstance(error, ApiError) and error.code == 404
+        return pod.metadata.uid != effect.uid
+
+    async def _look_at(self, key: ObjectKey) -> Pod:
+        answer = await self._send(Call("GET", path_of(PODS, *key), "", {}), repeat_unanswered=True)
+        return msgspec.json.decode(answer, type=Pod)
 
     def _bound(self, effect: BindPod) -> None:
         self.counts.bound += 1
@@ -311,7 +322,7 @@ class Executor:
             await self._mark(effect)
             await self._send(request_of(effect, now_s=self._now_s()), repeat_unanswered=True)
         except ApiError as error:
-            if error.code in (404, 409):  # gone, or another pod of its name
+            if error.code == 404 or (error.code == 409 and await self._is_gone(effect)):
                 self._post(EvictDone(effect.key, effect.uid, is_gone=True))
                 return
             self.counts.evict_failures += 1

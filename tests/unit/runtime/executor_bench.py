@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from tests.unit.runtime.in_process import ManualClock
 
+from muster.api.meta import Condition
 from muster.assembly.requests import WireEffect
 from muster.framework.groups import ObjectKey
-from muster.framework.ports import BindPod, Event
+from muster.framework.ports import BindPod, Event, EvictPod
 from muster.runtime.client import Answer
 from muster.runtime.executor import Executor
 
@@ -70,3 +71,8 @@ class Bench:
 
 def bind(name: str = "p", node: str = "n1") -> BindPod:
     return BindPod(ObjectKey("default", name), f"uid-{name}", node, "muster")
+
+
+def evict(name: str = "p", preemptor: str = "") -> EvictPod:
+    condition = Condition("DisruptionTarget", "True")
+    return EvictPod(ObjectKey("default", name), f"uid-{name}", condition, preemptor=ObjectKey("", preemptor))

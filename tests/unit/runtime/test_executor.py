@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.runtime.executor_bench import Bench, bind
+from tests.unit.runtime.executor_bench import Bench, bind, evict
 
 from muster.api.devices import Allocation
 from muster.api.meta import Condition
@@ -15,9 +15,6 @@ from muster.framework.ports import (
     BindDone,
     BindFailed,
     DropClaim,
-    EvictDone,
-    EvictFailed,
-    EvictPod,
     MakeClaim,
     ObjectReference,
     PatchPodStatus,
@@ -83,14 +80,6 @@ async def test_a_page_of_somebody_in_between_is_no_answer_to_a_binding(body: byt
     await bench.perform(bind())
     assert [(type(e), e.code) for e in bench.events if isinstance(e, BindFailed)] == [(BindFailed, 0)]
     assert len(bench.api.calls) == 1
-
-
-async def test_a_page_of_somebody_in_between_is_no_answer_to_a_deletion() -> None:
-    bench = Bench()
-    bench.api.replies[POD] = [b"<html>log in first</html>"]
-    await bench.perform(EvictPod(ObjectKey("default", "p"), "uid-p", Condition("DisruptionTarget", "True")))
-    assert [type(event) for event in bench.events] == [EvictFailed]
-    assert bench.api.calls.count(("DELETE", POD)) == TRIES
 
 
 async def test_a_busy_server_is_asked_again_no_sooner_than_it_said() -> None:
@@ -349,67 +338,6 @@ async def test_stop_drops_what_has_not_been_sent_and_what_comes_after() -> None:
     bench.api.gate.set()
     await bench.executor._idle.wait()
     assert len(bench.api.calls) == 1
-
-
-POD_PATH = "/api/v1/namespaces/default/pods/p"
-
-
-def evict(name: str = "p", preemptor: str = "") -> EvictPod:
-    condition = Condition("DisruptionTarget", "True")
-    return EvictPod(ObjectKey("default", name), f"uid-{name}", condition, preemptor=ObjectKey("", preemptor))
-
-
-async def test_a_victim_is_marked_and_then_deleted() -> None:
-    bench = Bench()
-    await bench.perform(evict())
-    assert bench.api.calls == [("PATCH", STATUS), ("DELETE", POD_PATH)]
-    assert bench.events == [EvictDone(ObjectKey("default", "p"), "uid-p")]
-    assert bench.executor.counts.evicted == 1
-
-
-@pytest.mark.parametrize("path", [STATUS, POD_PATH])
-@pytest.mark.parametrize("code", [404, 409])
-async def test_a_victim_that_is_gone_or_another_by_now_is_none(path: str, code: int) -> None:
-    bench = Bench()
-    error = Conflict("another", code=409) if code == 409 else ApiError("gone", code=404)
-    bench.api.replies[path] = [error]
-    await bench.perform(evict())
-    assert bench.events == [EvictDone(ObjectKey("default", "p"), "uid-p", is_gone=True)]
-
-
-async def test_a_deletion_is_said_again_even_if_the_answer_got_lost() -> None:
-    bench = Bench()
-    bench.api.replies[POD_PATH] = [Unavailable("reset", code=0, reason="NoAnswer"), b"{}"]
-    await bench.perform(evict())
-    assert bench.events == [EvictDone(ObjectKey("default", "p"), "uid-p")]
-
-
-async def test_a_refused_mark_or_deletion_comes_back_to_the_core() -> None:
-    for path in (STATUS, POD_PATH):
-        bench = Bench()
-        bench.api.replies[path] = [ApiError("may not", code=403)]
-        await bench.perform(evict(preemptor="g"))
-        assert bench.events == [EvictFailed(ObjectKey("default", "p"), "uid-p", 403, "may not")]
-        assert bench.executor.counts.evict_failures == 1
-
-
-async def test_a_victim_whose_mark_or_deletion_is_given_up_is_left_alone_for_as_long_as_the_server_asks() -> (
-    None
-):
-    for path in (STATUS, POD_PATH):
-        bench = Bench()
-        bench.api.replies[path] = [Unavailable("busy", code=429, retry_after_s=7.0)] * TRIES + [b"{}"]
-        await bench.perform(evict(), evict())
-        assert bench.clock.pauses == [7.0] * TRIES
-        assert [type(event) for event in bench.events] == [EvictFailed, EvictDone]
-
-
-async def test_who_is_released_goes_even_where_the_mark_is_refused() -> None:
-    bench = Bench()
-    bench.api.replies[STATUS] = [ApiError("may not", code=403)]
-    await bench.perform(evict())
-    assert bench.api.calls == [("PATCH", STATUS), ("DELETE", POD_PATH)]
-    assert bench.events == [EvictDone(ObjectKey("default", "p"), "uid-p")]
 
 
 async def test_nothing_is_written_while_the_lease_is_not_renewed() -> None:
