@@ -7,9 +7,11 @@ from msgspec import Struct, structs
 
 from muster.apiserver.exchange import Request
 from muster.apiserver.kinds import Refused
+from muster.apiserver.statuses import bad_request
 
 _MASTERS = "system:masters"
 _AUTHENTICATED = "system:authenticated"
+IMPERSONATION = frozenset(("impersonate-user", "impersonate-group", "impersonate-uid"))
 _PUBLIC = ("healthz", "livez", "readyz", "version")
 _DISCOVERY = ("api", "apis", "openapi")
 _SELF_REVIEWS = (
@@ -47,9 +49,11 @@ def is_master(request: Request) -> bool:
 def impersonated(request: Request) -> Request:
     """The request as the user it says it is.
 
-    Raises   Refused (403) for who may not do that.
+    Raises   Refused (403) for who may not do that, (400) where it says what of a user, but not whose.
     """
-    user = request.headers["impersonate-user"]
+    user = request.headers.get("impersonate-user", "")
+    if not user:
+        raise _nobody(request)
     if not is_master(request):
         message = (
             f'users "{user}" is forbidden: User "{request.user}" cannot impersonate resource "users" in '
@@ -62,6 +66,18 @@ def impersonated(request: Request) -> Request:
         groups = (*groups, _AUTHENTICATED)
     kept = {key: value for key, value in request.headers.items() if not key.startswith("impersonate-")}
     return structs.replace(request, user=user, groups=groups, headers=kept)
+
+
+def _nobody(request: Request) -> Refused:
+    groups = [
+        group.strip() for group in request.headers.get("impersonate-group", "").split(",") if group.strip()
+    ]
+    listed = f"[]string{{{', '.join(f'{chr(34)}{group}{chr(34)}' for group in groups)}}}"
+    who = (
+        f'&user.DefaultInfo{{Name:"", UID:"{request.headers.get("impersonate-uid", "")}", '
+        f"Groups:{listed if groups else '[]string(nil)'}, Extra:map[string][]string(nil)}}"
+    )
+    return bad_request(f"requested {who} without impersonating a user name")
 
 
 def check_access(request: Request, parts: list[str]) -> None:

@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 import msgspec
 from aiohttp import web
-from aiohttp.http_exceptions import BadHttpMethod, PayloadEncodingError
+from aiohttp.http_exceptions import BadHttpMethod, LineTooLong, PayloadEncodingError
 from aiohttp.web_protocol import RequestHandler
 
 from muster.apiserver.exchange import Request, Response, Watch
@@ -175,6 +175,8 @@ class _Protocol(RequestHandler):
             refused = Refused(_FAULT, code=500, reason="InternalError", details={})
         elif isinstance(exc, BadHttpMethod):
             refused = method_not_allowed()
+        elif isinstance(exc, LineTooLong):
+            refused = bad_request(f"the first line or a header is longer than {HEADER_BYTES_MOST} bytes")
         else:
             refused = bad_request("Bad Request")
         answer = _whole(Response(refused.code, status_of(refused)), request)
@@ -249,7 +251,7 @@ def _busy(most: int) -> Response:
 
 def _too_large() -> Refused:
     message = f"Request entity too large: limit is {BODY_BYTES_MOST}"
-    return Refused(message, code=413, reason="RequestEntityTooLarge", details={})
+    return Refused(message, code=413, reason="RequestEntityTooLarge")
 
 
 def _whole(response: Response, raw: web.BaseRequest) -> web.StreamResponse:

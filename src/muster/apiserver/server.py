@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from muster.apiserver.access import check_access, impersonated
+from muster.apiserver.access import IMPERSONATION, check_access, impersonated
 from muster.apiserver.answers import Form, encoded, form_of, shaped
 from muster.apiserver.bodies import read_object
 from muster.apiserver.calls import Call
@@ -104,7 +104,7 @@ class ApiServer:
 
     def _answer(self, call: Call) -> Response:
         request = call.request
-        if "impersonate-user" in request.headers:
+        if not IMPERSONATION.isdisjoint(request.headers):
             request = call.request = impersonated(request)
             call.user = request.user
         parts = [part for part in request.path.split("/") if part]

@@ -96,3 +96,11 @@ def test_the_verb_is_told_from_the_request(
 ) -> None:
     parts = [part for part in path.split("/") if part]
     assert attributes_of(Request(method, path, query), parts).verb == verb
+
+
+def test_what_is_said_of_a_user_without_saying_whose_is_refused(server: SmallServer) -> None:
+    code, message = server.refusal("GET", MAPS, impersonate_group="a,b")
+    assert code == 400
+    assert 'Groups:[]string{"a", "b"}' in message
+    assert message.endswith("without impersonating a user name")
+    assert server.refusal("GET", MAPS, impersonate_uid="u", impersonate_user="")[0] == 400

@@ -218,10 +218,12 @@ async def test_who_connects_and_asks_nothing_is_not_waited_for() -> None:
         writer.close()
 
 
-async def test_a_header_beyond_the_limit_is_refused(wire: Wire) -> None:
+async def test_a_header_beyond_the_limit_is_refused_with_the_limit(wire: Wire) -> None:
     headers = {**ADMIN, "X-Long": "x" * (HEADER_BYTES_MOST + 1)}
     async with wire.client.get(wire.url(MAPS), headers=headers) as answer:
         assert answer.status == 400
+        text = f"the first line or a header is longer than {HEADER_BYTES_MOST} bytes"
+        assert (await answer.json())["message"] == text
 
 
 async def test_a_packed_body_is_not_unpacked(wire: Wire) -> None:

@@ -18,12 +18,18 @@ _ASKED_MAX = 1_000  # characters: the library takes seconds for long texts that 
 _LINE_MAX = 16384
 _SYNTAX = re.compile(r"(?:^|: )ERROR: <input>:(\d+):(\d+): (Syntax error: .*)$", re.MULTILINE)
 _WORD_FOR_NAME = re.compile(r"no viable alternative at input '.(true|false|null)'")
+_EMPTY = (
+    "compilation failed: ERROR: <input>:1:0: Syntax error: mismatched input '<EOF>' expecting {'[', '{', "
+    "'(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+)
 _PLAIN = "must evaluate to a primitive scalar (string, integer, boolean, semver)"
 
 
 @lru_cache(maxsize=1024)
 def compile_fault(expression: str, *, is_derived: bool = False) -> str | None:
     """Why stock refuses the expression, or None; `is_derived`: it gives an attribute, not a yes or no."""
+    if not expression:
+        return _EMPTY
     try:
         node, faults = read_expression(expression)
         if faults:

@@ -131,10 +131,7 @@ def validate_selectors(path: str, selectors: list[Any], *, stored: bool = False)
         cel = selector.get("cel")
         if not isinstance(cel, dict):
             return [required(f"{here}.cel")]
-        where, expression = f"{here}.cel.expression", text(cel, "expression")
-        return (
-            [required(where)] if not expression else [] if stored else validate_expression(where, expression)
-        )
+        return [] if stored else validate_expression(f"{here}.cel.expression", text(cel, "expression"))
 
     return each(path, selectors, rule, most=SELECTORS_MAX)
 
@@ -188,7 +185,7 @@ def validate_opaque(path: str, config: Any) -> list[Cause]:
     if not isinstance(opaque, dict):
         return [required(f"{path}.opaque")]
     found = validate_driver_name(f"{path}.opaque.driver", text(opaque, "driver"))
-    return found if "parameters" in opaque else [*found, required(f"{path}.opaque.parameters")]
+    return found if opaque.get("parameters") is not None else [*found, required(f"{path}.opaque.parameters")]
 
 
 def validate_binding_conditions(path: str, owner: Object) -> list[Cause]:

@@ -95,3 +95,10 @@ def test_a_derived_attribute_is_a_plain_value(expression: str, found: str | None
 )
 def test_what_is_too_hard_to_look_at_is_taken(expression: str) -> None:
     assert compile_fault(expression) is None
+
+
+def test_nothing_at_all_does_not_compile() -> None:
+    fault = compile_fault("")
+    assert fault is not None
+    assert fault.startswith("compilation failed: ERROR: <input>:1:0: Syntax error: mismatched input '<EOF>'")
+    assert fault.endswith("IDENTIFIER}")

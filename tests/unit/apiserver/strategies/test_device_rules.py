@@ -9,6 +9,7 @@ from muster.apiserver.strategies.device_rules import (
     named,
     validate_binding_conditions,
     validate_fully_qualified,
+    validate_opaque,
     validate_pool_name,
     validate_qualified,
     validate_selectors,
@@ -44,7 +45,7 @@ def test_a_pool_may_have_parts() -> None:
 def test_a_selector_is_an_expression() -> None:
     assert fields(validate_selectors("s", [{}, {"cel": {}}])) == [
         ("s[0].cel", "Required"),
-        ("s[1].cel.expression", "Required"),
+        ("s[1].cel.expression", "Invalid"),
     ]
 
 
@@ -70,3 +71,9 @@ def test_a_name_comes_once_and_lists_have_an_end() -> None:
 def test_declared_rules_come_last() -> None:
     first, last = Cause("a", "FieldValueInvalid", "x"), Cause("b", "FieldValueDuplicate", "y")
     assert declared_last([last, first]) == [first, last]
+
+
+def test_parameters_that_are_null_are_none() -> None:
+    given = {"opaque": {"driver": "d.example.com", "parameters": None}}
+    assert fields(validate_opaque("c", given)) == [("c.opaque.parameters", "Required")]
+    assert validate_opaque("c", {"opaque": {"driver": "d.example.com", "parameters": {}}}) == []
