@@ -157,6 +157,8 @@ class Snapshot:
         self._asked: dict[int, _Asked] = {}  # by identity of the pod; shared by all forks
         self._memo: dict[Hashable, Any] = {}  # shared by all forks: values of the frozen snapshot
         self._folds: dict[Hashable, tuple[Any, int]] = {}
+        self._parent: Snapshot | None = None  # the fork that this is one of, which had made
+        self._inherited = 0  # so many moves
         self._moves: list[PodMove] = []
         self._pods_here: dict[int, tuple[Pod, ...]] = {}
         self._ports_here: dict[int, tuple[HostPort, ...]] = {}
@@ -290,6 +292,11 @@ class Snapshot:
             if key not in self._memo:
                 self._memo[key] = build(self._origin or self)
             known = (self._memo[key], 0)
+        if self._parent is not None and known[1] < self._inherited == len(self._parent._moves):
+            known = (
+                self._parent.fold(key, build, step),
+                self._inherited,
+            )  # for the forks after this one, too
         value: Value = known[0]
         if known[1] < len(self._moves):
             value = step(value, self._moves[known[1] :])
@@ -311,6 +318,7 @@ class Snapshot:
         copy._origin = self._origin or self
         copy._memo, copy._asked = self._memo, self._asked
         copy._folds = dict(self._folds)
+        copy._parent, copy._inherited = (self if self.is_fork else None), len(self._moves)
         copy._moves = list(self._moves)
         copy._ports_by_row = self._ports_by_row
         copy._pods_here = dict(self._pods_here)

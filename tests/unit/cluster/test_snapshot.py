@@ -226,6 +226,26 @@ def test_a_fold_is_built_once_and_carried_on_over_the_moves_of_each_fork() -> No
     assert built == [snapshot]
 
 
+def test_what_one_fork_has_reckoned_of_a_forks_moves_no_other_reckons_again() -> None:
+    stepped = []
+
+    def step(value: int, moves: Sequence[PodMove]) -> int:
+        stepped.append(len(moves))
+        return value + len(moves)
+
+    trunk = make_cluster().nodes(2).snapshot().fork()
+    for number in range(5):
+        trunk.place(make_pod(f"a{number}"), 0)
+    for _ in range(3):
+        child = trunk.fork()
+        child.place(make_pod("b"), 1)
+        assert child.fold("k", lambda origin: 0, step) == 6
+    assert stepped == [5, 1, 1, 1]
+    late = trunk.fork()
+    trunk.place(make_pod("c"), 0)
+    assert late.fold("k", lambda origin: 0, step) == 5
+
+
 def test_moves_are_told_from_a_pods_own_on_or_supposed() -> None:
     fork = make_cluster().nodes(2).snapshot().fork()
     one, two = make_pod("one"), make_pod("two")
