@@ -11,7 +11,7 @@ from tests.unit.runtime.test_watch import Bench, frame, node, page
 
 from muster.assembly.config import Config
 from muster.assembly.profiles import build
-from muster.base.errors import ObjectInvalid
+from muster.base.errors import Expired, ObjectInvalid
 from muster.dialects.native import event_of
 from muster.framework.ports import Synced, TimeReached
 from muster.testing.builders import make_node, make_pod
@@ -39,7 +39,27 @@ async def test_after_a_line_of_garbage_the_watch_goes_on(line: bytes) -> None:
     assert await bench.run() == ["+a@1", "synced", "+b@2"]
 
 
-@pytest.mark.parametrize("body", [b"\xff", b"null", b"[]", b"[" * 100_000, b'{"items":7}'])
+NO_LISTS = [
+    b"{}",
+    b'{"items":[]}',
+    b'{"kind":"Status","metadata":{},"code":200}',
+    b'{"metadata":{},"items":null}',
+]
+
+
+@pytest.mark.parametrize("body", NO_LISTS)
+async def test_what_is_no_list_does_not_make_everything_vanish(body: bytes) -> None:
+    bench = Bench([page(1, node("a", 1)), body, page(2, node("a", 1))], [Expired("gone", code=410)])
+    assert await bench.run() == ["+a@1", "synced"]
+
+
+async def test_an_object_that_cannot_be_read_any_more_is_as_it_was() -> None:
+    odd = {**node("a", 2), "spec": 7}
+    bench = Bench([page(1, node("a", 1), node("b", 1)), page(2, odd)], [Expired("gone", code=410)])
+    assert await bench.run() == ["+a@1", "+b@1", "synced", "-b"]
+
+
+@pytest.mark.parametrize("body", [b"\xff", b"null", b"[]", b"[" * 100_000, b'{"items":7}', *NO_LISTS])
 async def test_after_a_list_of_garbage_it_is_listed_again(body: bytes) -> None:
     bench = Bench([body, page(1, node("a", 1))], [])
     assert await bench.run() == ["+a@1", "synced"]

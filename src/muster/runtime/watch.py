@@ -7,6 +7,7 @@ what was seen before is told to nobody: the server was restored from a backup, a
 remembers may never have happened.  Next: `runtime/loop.py`.
 """
 
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Protocol, TypeVar
@@ -206,7 +207,10 @@ class ListWatch(Generic[Item]):
                 present.clear()
                 continue_, limit = "", 0
                 continue
-            metadata, items = self._read_page(answer.body)
+            metadata, items, illegible = self._read_page(answer.body)
+            present.update(illegible)  # as they were when they could be read
+            if not metadata.resource_version:  # a Status, or whatever: an empty list has a version, too
+                raise Unavailable(f"the list of {self.kind.name} is no list: it has no version", code=0)
             self._check_age(metadata, items)
             for item in items:
                 if not self._is_told(item):
@@ -333,18 +337,28 @@ class ListWatch(Generic[Item]):
         if known is not None:
             self._post(self.kind.gone(key, known.uid))
 
-    def _read_page(self, body: bytes) -> tuple[ListMeta, list[Item]]:
-        """Decode a page at once; where one object is not as its type says, leave out that one only."""
+    def _read_page(self, body: bytes) -> tuple[ListMeta, list[Item], list[ObjectKey]]:
+        """Decode a page at once; where one object is not as its type says, leave out that one only.
+
+        Gives those left out by name, where that can be read.
+        """
         try:
             page = self._page_decoder.decode(body)
-            return page.metadata, page.items or []
+            return page.metadata, page.items or [], []
         except UNREADABLE:
             try:
                 raw = msgspec.json.decode(body, type=RawList)
             except UNREADABLE as error:
                 raise Unavailable(f"the list of {self.kind.name} is no list: {error}", code=0) from error
-        items = [self._read_item(each) for each in raw.items or ()]
-        return raw.metadata, [item for item in items if item is not None]
+        items: list[Item] = []
+        illegible: list[ObjectKey] = []
+        for each in raw.items or ():
+            if (item := self._read_item(each)) is not None:
+                items.append(item)
+                continue
+            with contextlib.suppress(Unavailable):
+                illegible.append(_key_of(self._read(each, Named).metadata))
+        return raw.metadata, items, illegible
 
     def _read_item(self, raw: Raw) -> Item | None:
         try:
