@@ -15,7 +15,7 @@ from muster.api.core import Node, Pod
 from muster.api.storage import PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
 from muster.base.arrays import Bool, Int32
 from muster.cluster.snapshot import PodMove, Snapshot
-from muster.cluster.volumes import claims_of
+from muster.cluster.volumes import ClaimKey, claims_of
 from muster.framework.events import Change, ClusterEvent, Hint, HintRule, Rejected
 from muster.framework.groups import ObjectKey, PodKey
 from muster.framework.points import NodeReason, NodeVerdict
@@ -61,7 +61,7 @@ class VolumeBinding:
         found = self._can_match(needs, snapshot, offers, rows)
         reasons = (
             *_unreached(needs, snapshot, offers, rows, reached),
-            *_unmatched(needs, offers, rows, found),
+            *_unmatched(needs, snapshot, rows, found),
         )
         return NodeVerdict(reached & found, reasons)
 
@@ -101,7 +101,7 @@ class VolumeBinding:
             if chosen is not None and chosen.can_provision:
                 return f"claim {'/'.join(claims[0])} {_SHARED.format(snapshot.node_names[away[0]])}"
         if text == NO_SPACE:
-            claims = [claim for claim in needs.open_claims if offers.is_full(claim)[row]] or claims
+            claims = [claim for claim in _fresh(needs, snapshot) if offers.is_full(claim)[row]] or claims
         first = claims[0]
         claim = volumes.claims.get(first)
         class_name = claim.class_name if claim is not None else ""
@@ -207,14 +207,24 @@ def _unreached(
     return _reasons((~reached & in_zone, NOT_REACHED), (~reached & ~in_zone, NOT_IN_ZONE))
 
 
-def _unmatched(needs: VolumeNeeds, offers: VolumeOffers, rows: Int32, found: Bool) -> tuple[NodeReason, ...]:
-    """What the rows [K] without volumes for the open claims are told: no room to make one, or none."""
+def _unmatched(needs: VolumeNeeds, snapshot: Snapshot, rows: Int32, found: Bool) -> tuple[NodeReason, ...]:
+    """What the rows [K] without volumes for the open claims are told: no room to make one, or none.
+
+    A claim that has a pod on this fork has its volume, or one that is being made there and nowhere else.
+    """
     if found.all():
         return ()
+    offers = offers_of(snapshot)
     full = np.zeros(len(rows), dtype=np.bool_)
-    for claim in needs.open_claims:
+    for claim in _fresh(needs, snapshot):
         full |= offers.is_full(claim)[rows]
     return _reasons((~found & ~full, NO_VOLUME), (~found & full, NO_SPACE))
+
+
+def _fresh(needs: VolumeNeeds, snapshot: Snapshot) -> list[ClaimKey]:
+    """The open claims that no pod placed on this fork uses."""
+    known = _matching_of(snapshot).rows_of
+    return [claim for claim in needs.open_claims if claim not in known]
 
 
 def _reasons(*told: tuple[Bool, str]) -> tuple[NodeReason, ...]:

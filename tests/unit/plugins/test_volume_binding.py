@@ -4,11 +4,13 @@ import numpy as np
 from msgspec.structs import replace
 from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
 
+from muster.api.core import LabelSelector
 from muster.api.meta import ObjectMeta
 from muster.api.storage import (
     ClaimStatus,
     CSIDriver,
     CSIDriverSpec,
+    CSIStorageCapacity,
     StorageClass,
     StorageObject,
     TopologyExpression,
@@ -178,6 +180,22 @@ def test_a_node_in_another_zone_and_a_provisioner_that_is_full_are_told_apart() 
     ]
     lack = "a/b has no room left there for one of class wait"
     assert VolumeBinding().example(pod, snapshot, 1, NO_SPACE) == f"claim default/c: {lack}"
+
+
+def test_where_nothing_is_made_for_a_shared_claim_it_does_not_matter_that_there_is_no_room() -> None:
+    """There is room in zone a, and nothing else than the claim's first pod keeps n3 from having it made."""
+    driver = CSIDriver(ObjectMeta("a/b"), CSIDriverSpec(storage_capacity=True))
+    topology = LabelSelector(match_labels={"zone": "a"})
+    room = CSIStorageCapacity(ObjectMeta("room", "default"), "wait", "9Gi", node_topology=topology)
+    claims = (make_claim("c"), make_claim("d"))
+    fork = cluster_with(driver, room, make_class(provisioner="a/b"), *claims).snapshot().fork()
+    fork.place(make_pod("first", volumes=mounts("c")), 0)
+    for names, text, rows in (("c", NO_VOLUME, [1, 2]), ("d", NO_SPACE, [1])):
+        pod = make_pod("p", volumes=mounts(*names))
+        (reason,) = VolumeBinding().filter(pod, fork, fork.live_rows()).reasons
+        assert (reason.text, np.flatnonzero(reason.rejected).tolist()) == (text, rows)
+    both = make_pod("p", volumes=mounts("c", "d"))
+    assert VolumeBinding().example(both, fork, 1, NO_SPACE).startswith("claim default/d")
 
 
 def test_a_class_of_which_nobody_makes_volumes_is_named() -> None:
