@@ -7,6 +7,7 @@ from msgspec import Struct, structs
 
 from muster.apiserver.exchange import Request
 from muster.apiserver.kinds import Refused
+from muster.apiserver.quoting import quoted
 from muster.apiserver.statuses import bad_request
 
 _MASTERS = "system:masters"
@@ -56,8 +57,8 @@ def impersonated(request: Request) -> Request:
         raise _nobody(request)
     if not is_master(request):
         message = (
-            f'users "{user}" is forbidden: User "{request.user}" cannot impersonate resource "users" in '
-            'API group "" at the cluster scope'
+            f"users {quoted(user)} is forbidden: User {quoted(request.user)} cannot impersonate resource "
+            '"users" in API group "" at the cluster scope'
         )
         raise Refused(message, details={"name": user, "kind": "users"})
     asked = request.headers.get("impersonate-group", "")
@@ -72,9 +73,9 @@ def _nobody(request: Request) -> Refused:
     groups = [
         group.strip() for group in request.headers.get("impersonate-group", "").split(",") if group.strip()
     ]
-    listed = f"[]string{{{', '.join(f'{chr(34)}{group}{chr(34)}' for group in groups)}}}"
+    listed = f"[]string{{{', '.join(map(quoted, groups))}}}"
     who = (
-        f'&user.DefaultInfo{{Name:"", UID:"{request.headers.get("impersonate-uid", "")}", '
+        f'&user.DefaultInfo{{Name:"", UID:{quoted(request.headers.get("impersonate-uid", ""))}, '
         f"Groups:{listed if groups else '[]string(nil)'}, Extra:map[string][]string(nil)}}"
     )
     return bad_request(f"requested {who} without impersonating a user name")
@@ -94,7 +95,7 @@ def check_access(request: Request, parts: list[str]) -> None:
         open_to_all = first in _PUBLIC or (authenticated and first in _DISCOVERY)
         if asked.verb == "get" and open_to_all:
             return
-        message = f'forbidden: User "{request.user}" cannot {asked.verb} path "{asked.path}"'
+        message = f"forbidden: User {quoted(request.user)} cannot {asked.verb} path {quoted(asked.path)}"
         raise Refused(message, details={})
     if authenticated and asked.verb == "create" and (asked.group, asked.resource) in _SELF_REVIEWS:
         return
@@ -128,12 +129,12 @@ def attributes_of(request: Request, parts: list[str]) -> Attributes:
 
 def _denied(user: str, asked: Attributes) -> str:
     what = f"{asked.resource}.{asked.group}" if asked.group else asked.resource
-    named = f'{what} "{asked.name}"' if asked.name else what
+    named = f"{what} {quoted(asked.name)}" if asked.name else what
     resource = f"{asked.resource}/{asked.sub}" if asked.sub else asked.resource
-    where = f'in the namespace "{asked.namespace}"' if asked.namespace else "at the cluster scope"
+    where = f"in the namespace {quoted(asked.namespace)}" if asked.namespace else "at the cluster scope"
     return (
-        f'{named} is forbidden: User "{user}" cannot {asked.verb} resource "{resource}" in API group '
-        f'"{asked.group}" {where}'
+        f"{named} is forbidden: User {quoted(user)} cannot {asked.verb} resource {quoted(resource)} in API "
+        f"group {quoted(asked.group)} {where}"
     )
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from muster.apiserver.calls import Call
 from muster.apiserver.exchange import Request
 from muster.apiserver.kinds import Kind, Object, Refused
+from muster.apiserver.quoting import quoted
 from muster.apiserver.statuses import bad_request, not_acceptable
 
 _ACCEPTED = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
@@ -63,7 +64,7 @@ def form_of(request: Request, *, streams: bool = False) -> Form:
         if shape in ("Table", "PartialObjectMetadata", "PartialObjectMetadataList"):
             include = request.first("includeObject") or ""
             if include not in _INCLUDE:
-                why = f'includeObject: Invalid value: "{include}": must be'
+                why = f"includeObject: Invalid value: {quoted(include)}: must be"
                 why = f"Unable to convert to Table as requested: {why} 'Metadata', 'Object', 'None', or empty"
                 raise bad_request(why)
             return Form(shape=shape, media=media, meta_version=given["v"], include=include or "Metadata")

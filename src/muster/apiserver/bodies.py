@@ -15,6 +15,7 @@ from muster.apiserver.exchange import Request
 from muster.apiserver.gojson import Document, JsonError, parse
 from muster.apiserver.kinds import Object, Refused
 from muster.apiserver.protobuf import ProtobufError, decode_protobuf
+from muster.apiserver.quoting import quoted
 from muster.apiserver.schemas import Record
 from muster.apiserver.statuses import bad_request, unsupported_media_type
 
@@ -62,7 +63,8 @@ def read_object(
     given_kind, given_version = _type_of(value, call.request.body, kind)
     given_kind = given_kind or kind
     given_version = given_version or api_version
-    title = f'{given_kind} in version "{given_version.rpartition("/")[2]}" cannot be handled as a {kind}'
+    short = quoted(given_version.rpartition("/")[2])
+    title = f"{quoted(given_kind)[1:-1]} in version {short} cannot be handled as a {kind}"
     if why := type_fault(call, value, group, version, kind):
         raise bad_request(f"{title}: {why}")
     record = call.record_of(group, given_version.rpartition("/")[2], kind)
@@ -206,7 +208,11 @@ def check_options_type(value: Any) -> None:
     kind = given.get("kind") or "DeleteOptions"
     if kind != "DeleteOptions":
         version = given.get("apiVersion") or "v1"
-        raise bad_request(f'no kind "{kind}" is registered for version "{version}" in scheme "{_SCHEME}"')
+        raise bad_request(_no_kind(kind, version))
+
+
+def _no_kind(kind: str, version: str) -> str:
+    return f'no kind {quoted(kind)} is registered for version {quoted(version)} in scheme "{_SCHEME}"'
 
 
 def type_fault(call: Call, value: dict[str, Any], group: str, version: str, kind: str) -> str:
@@ -218,7 +224,7 @@ def type_fault(call: Call, value: dict[str, Any], group: str, version: str, kind
     if (given_version, given_kind) == (api_version, kind):
         return ""
     if call.catalog.of_kind(given_version, given_kind) is None:
-        return f'no kind "{given_kind}" is registered for version "{given_version}" in scheme "{_SCHEME}"'
+        return _no_kind(given_kind, given_version)
     given_group, _, short = given_version.rpartition("/")
     if (given_group, given_kind) != (group, kind):
         hub = group.partition(".")[0] or "core"

@@ -15,6 +15,7 @@ from typing import Any
 from muster.api.times import format_moment
 from muster.apiserver.gojson import Decimal
 from muster.apiserver.quantities import NOT_A_QUANTITY, canonical_quantity
+from muster.apiserver.quoting import quoted
 from muster.apiserver.schemas import Field, ListOf, MapOf, Record, Scalar, Type
 
 _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
@@ -61,7 +62,7 @@ class Reading:
         for name in self.twice.get(id(value), ()):
             if known is not None and name not in known:
                 continue  # told as unknown already
-            self.add(f'duplicate field "{path}{name}"')
+            self.add(f"duplicate field {quoted(path + name)}")
 
 
 def decode(record: Record, value: dict[str, Any], reading: Reading) -> dict[str, Any]:
@@ -119,7 +120,7 @@ def _record(record: Record, value: Any, path: str, reading: Reading) -> dict[str
     for name, item in value.items():
         field = fields.get(name)
         if field is None:
-            reading.add(f'unknown field "{path}{name}"')
+            reading.add(f"unknown field {quoted(path + name)}")
             continue
         if item is None:
             continue
@@ -253,13 +254,13 @@ def _instant(value: Any, layout: str) -> datetime:
         raise _Mismatch(_found(value), "string")
     match = _TIME.fullmatch(value)
     if match is None or (layout == _MICRO_LAYOUT and len(match[7] or "") != _MICRO_LENGTH):
-        raise DecodeError(f'parsing time "{value}" as "{layout}": cannot parse "{_rest(value, layout)}"')
+        raise DecodeError(f'parsing time {quoted(value)} as "{layout}": cannot parse {_rest(value, layout)}')
     try:
         fraction = (match[7] or ".")[1:7].ljust(6, "0")
         zone = "+00:00" if match[8] == "Z" else match[8]
         return datetime.fromisoformat(f"{value[:19]}.{fraction}{zone}").astimezone(UTC)
     except (ValueError, OverflowError):
-        raise DecodeError(f'parsing time "{value}": {_part_out_of_range(match)} out of range') from None
+        raise DecodeError(f"parsing time {quoted(value)}: {_part_out_of_range(match)} out of range") from None
 
 
 def _part_out_of_range(match: re.Match[str]) -> str:
@@ -284,9 +285,9 @@ def _rest(value: str, layout: str) -> str:
     for pattern, name in parts:
         match = re.compile(pattern).match(value, at)
         if match is None:
-            return f'{value[at:]}" as "{name}'
+            return f'{quoted(value[at:])} as "{name}"'
         at = match.end()
-    return value[at:]
+    return quoted(value[at:])
 
 
 def _object(type_: Scalar, value: Any) -> Any:

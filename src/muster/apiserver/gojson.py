@@ -7,6 +7,8 @@ import json
 import re
 from typing import Any, NoReturn
 
+from muster.apiserver.quoting import quoted
+
 _SPACE = " \t\r\n"
 _ESCAPES = set('"\\/bfnrt')
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -82,7 +84,9 @@ def duplicates_of(document: Document) -> list[str]:
 def _add_duplicates(value: Any, path: str, twice: dict[int, list[str]], found: list[str]) -> None:
     if isinstance(value, dict):
         start = f"{path}." if path else ""
-        found += [f'duplicate field "{start}{name}"' for name in dict.fromkeys(twice.get(id(value), ()))]
+        found += [
+            f"duplicate field {quoted(start + name)}" for name in dict.fromkeys(twice.get(id(value), ()))
+        ]
         for name, item in value.items():
             _add_duplicates(item, f"{start}{name}", twice, found)
     elif isinstance(value, list):

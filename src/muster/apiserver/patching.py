@@ -59,7 +59,7 @@ def apply_patch(call: Call, route: Route, old: Object | None, validation: str) -
     except DecodeError as error:
         why = error.converted if is_strategic else str(error)
         raise _not_decodable(document, patched, why, is_strategic=is_strategic) from None
-    faults += reading.faults
+    faults += sorted(reading.faults) if is_strategic else reading.faults  # stock's order
     if faults and validation == "Strict":
         why = f"strict decoding error: {', '.join(faults)}"
         raise _not_decodable(document, patched, why, is_strategic=is_strategic)

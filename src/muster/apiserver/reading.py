@@ -14,6 +14,7 @@ from muster.apiserver.calls import Call
 from muster.apiserver.gojson import JsonError, parse
 from muster.apiserver.kinds import Kind, Object, Refused
 from muster.apiserver.options import ListOptions, read_list_options
+from muster.apiserver.quoting import quoted
 from muster.apiserver.routing import Route
 from muster.apiserver.selectors import Selection, parse_selection
 from muster.apiserver.statuses import PageExpired, bad_request, not_found, too_large_version
@@ -71,7 +72,7 @@ def version_asked(call: Call, text: str) -> int:
     version = whole_number(text)
     if version is None:
         why = _why_no_version(text)
-        raise bad_request(f'invalid resource version: resourceVersion: Invalid value: "{text}": {why}')
+        raise bad_request(f"invalid resource version: resourceVersion: Invalid value: {quoted(text)}: {why}")
     if version > call.store.revision:
         raise too_large_version(version, call.store.revision)
     return version
@@ -87,13 +88,15 @@ def _check_version(call: Call, text: str) -> None:
 def bad_version(text: str) -> Refused:
     """The 500 for a resourceVersion of a get or watch that is no number."""
     why = _why_no_version(text)
-    return Refused(f'resourceVersion: Invalid value: "{text}": {why}', code=500, reason="")
+    return Refused(f"resourceVersion: Invalid value: {quoted(text)}: {why}", code=500, reason="")
 
 
 def _why_no_version(text: str) -> str:
     """Go's words; a revision of this store is far from the twenty digits that a uint64 may have."""
     is_long = text.isascii() and text.isdigit()
-    return f'strconv.ParseUint: parsing "{text}": {"value out of range" if is_long else "invalid syntax"}'
+    return (
+        f"strconv.ParseUint: parsing {quoted(text)}: {'value out of range' if is_long else 'invalid syntax'}"
+    )
 
 
 def items_of_list(call: Call, view: Kind, namespace: str, selection: Selection) -> list[Object]:

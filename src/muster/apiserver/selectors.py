@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from muster.apiserver.kinds import Kind, Object
+from muster.apiserver.quoting import quoted
 from muster.apiserver.statuses import bad_request
 from muster.apiserver.strategies.names import label_key, label_value
 
@@ -149,7 +150,7 @@ def _requirement(reader: _Reader) -> Requirement:
     if not reader.is_word:
         raise bad_request(f"unable to parse requirement: found '{key}', expected: identifier")
     if faults := label_key(key):
-        raise bad_request(f'unable to parse requirement: <nil>: Invalid value: "{key}": {faults[0]}')
+        raise bad_request(f"unable to parse requirement: <nil>: Invalid value: {quoted(key)}: {faults[0]}")
     following = reader.peek()
     if negated or following in ("", ","):
         return Requirement(key, "!" if negated else "exists")
@@ -164,7 +165,7 @@ def _requirement(reader: _Reader) -> Requirement:
                 bad = f"values[0]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value"
                 raise bad_request(f"unable to parse requirement: {bad} must be an integer")
         elif faults := label_value(value):
-            bad = f'values[{values.index(value)}][{key}]: Invalid value: "{value}": {faults[0]}'
+            bad = f"values[{values.index(value)}][{key}]: Invalid value: {quoted(value)}: {faults[0]}"
             raise bad_request(f"unable to parse requirement: {bad}")
     return Requirement(key, operator, values)
 
@@ -215,7 +216,7 @@ def _parse_field_selector(kind: Kind, text: str) -> tuple[Requirement, ...]:
         plain = _unescaped(value)
         known = field in ("metadata.name", "metadata.namespace", *kind.field_selectors)
         if not known or (not kind.namespaced and field == "metadata.namespace"):
-            raise bad_request(kind.unknown_field.format(field=field))
+            raise bad_request(kind.unknown_field.format(field=quoted(field)[1:-1]))
         terms.append(Requirement(field, "!=" if symbol == "!=" else "=", (plain,)))
     return tuple(terms)
 

@@ -21,6 +21,7 @@ from muster.apiserver.kinds import Handler, Kind, Object, Refused
 from muster.apiserver.metadata import Chance
 from muster.apiserver.options import check_timeout, read_write_options
 from muster.apiserver.patching import copied
+from muster.apiserver.quoting import quoted
 from muster.apiserver.reading import get, list_all
 from muster.apiserver.routing import Catalog, Route, check_name, verb_of
 from muster.apiserver.schemas import load_schemas
@@ -77,7 +78,7 @@ class ApiServer:
         except Refused as refused:
             response = Response(refused.code, status_of(refused), headers=refused.headers)
         if call.warnings:
-            lines = tuple(("Warning", f'299 - "{_escaped(text)}"') for text in call.warnings)
+            lines = tuple(("Warning", f"299 - {quoted(text)}") for text in call.warnings)
             response.headers = response.headers + lines
         return response
 
@@ -171,7 +172,3 @@ def read_watch(request: Request) -> bool:
     """Whether the query asks for a watch."""
     value = request.first("watch")
     return value is not None and value.lower() not in ("false", "0")
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"')

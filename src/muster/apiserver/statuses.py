@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from muster.apiserver.kinds import Cause, Kind, Object, Refused
+from muster.apiserver.quoting import quoted
 
 NOT_FOUND_PATH = "the server could not find the requested resource"
 
@@ -60,7 +61,7 @@ def bad_request(message: str) -> Refused:
 def not_found(kind: Kind, name: str) -> Refused:
     """404 for an object."""
     return Refused(
-        f'{kind.name} "{name}" not found', code=404, reason="NotFound", details=details_of(kind, name)
+        f"{kind.name} {quoted(name)} not found", code=404, reason="NotFound", details=details_of(kind, name)
     )
 
 
@@ -77,7 +78,7 @@ def method_not_allowed() -> Refused:
 
 def already_exists(kind: Kind, name: str) -> Refused:
     """409 for a name in use."""
-    message = f'{kind.name} "{name}" already exists'
+    message = f"{kind.name} {quoted(name)} already exists"
     return Refused(message, code=409, reason="AlreadyExists", details=details_of(kind, name))
 
 
@@ -87,7 +88,7 @@ def conflict(kind: Kind, name: str, why: str, *, by_kind: bool = False) -> Refus
     details = details_of(kind, name)
     if by_kind:
         details["kind"] = kind.kind
-    message = f'Operation cannot be fulfilled on {shown} "{name}": {why}'
+    message = f"Operation cannot be fulfilled on {shown} {quoted(name)}: {why}"
     return Refused(message, code=409, reason="Conflict", details=details)
 
 
@@ -117,7 +118,9 @@ def invalid(group: str, kind: str, name: str, causes: Sequence[Cause], *, shown:
         {"reason": cause.type, "message": cause.message, "field": cause.field}
         for cause in dict.fromkeys(causes)
     ]
-    return Refused(f'{title} "{name}" is invalid: {joined}', code=422, reason="Invalid", details=details)
+    return Refused(
+        f"{title} {quoted(name)} is invalid: {joined}", code=422, reason="Invalid", details=details
+    )
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> Refused:

@@ -10,6 +10,7 @@ from muster.apiserver.kinds import Cause, Kind, Object, Refused
 from muster.apiserver.metadata import fill_new, keep_old
 from muster.apiserver.options import read_write_options
 from muster.apiserver.patching import apply_patch, copied
+from muster.apiserver.quoting import quoted
 from muster.apiserver.routing import Route
 from muster.apiserver.statuses import (
     MODIFIED,
@@ -215,7 +216,7 @@ def _check_version(view: Kind, kind: Kind, metadata: Object, old: Object) -> Non
             cause = Cause("metadata.resourceVersion", "FieldValueInvalid", why)
             raise invalid(kind.group, kind.resource, old["name"], [cause])
     elif not (given.isascii() and given.isdigit()):
-        raise Refused(f'strconv.ParseUint: parsing "{given}": invalid syntax', code=500, reason="")
+        raise Refused(f"strconv.ParseUint: parsing {quoted(given)}: invalid syntax", code=500, reason="")
     elif given != old["resourceVersion"]:
         raise conflict(kind, old["name"], MODIFIED)
 
@@ -232,7 +233,7 @@ def admit_namespace(call: Call, kind: Kind, namespace: str, name: str) -> None:
         details["causes"] = [
             {"reason": "NamespaceTerminating", "message": message, "field": "metadata.namespace"}
         ]
-        raise Refused(f'{kind.name} "{name}" is forbidden: {why}', details=details)
+        raise Refused(f"{kind.name} {quoted(name)} is forbidden: {why}", details=details)
 
 
 def _sub_name(route: Route) -> str:

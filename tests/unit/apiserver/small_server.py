@@ -2,7 +2,7 @@
 
 import json
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import numpy as np
 
@@ -100,7 +100,7 @@ class SmallServer:
         if body is not None and content:
             sent["content-type"] = content
         query = tuple(parse_qsl(url.query, keep_blank_values=True))
-        return self.api.handle(Request(method, url.path, query, sent, raw, user, groups), self.now_s)
+        return self.api.handle(Request(method, unquote(url.path), query, sent, raw, user, groups), self.now_s)
 
     def object(self, method: str, target: str, body: Any = None, **more: Any) -> Object:
         """The object of an answer that must be a success."""

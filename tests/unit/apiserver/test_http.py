@@ -233,3 +233,11 @@ async def test_a_packed_body_is_not_unpacked(wire: Wire) -> None:
     ) as answer:
         assert answer.status == 400
         assert "invalid character '\\x1f'" in (await answer.json())["message"]
+
+
+async def test_a_warning_about_a_name_of_control_characters_is_a_header(wire: Wire) -> None:
+    body = json.dumps({"a\x1b[31m\r\nX-Injected: yes": 1, "metadata": {"name": "a"}})
+    async with wire.client.post(wire.url(f"{MAPS}?dryRun=All"), data=body, headers=JSON) as answer:
+        assert answer.status == 201
+        assert "X-Injected" not in answer.headers
+        assert r"a\\x1b[31m\\r\\nX-Injected: yes" in answer.headers["Warning"]

@@ -1,5 +1,8 @@
 """The one door of the server."""
 
+from urllib.parse import quote
+
+import pytest
 from tests.unit.apiserver.small_server import MAPS, PODS, SmallServer
 
 from muster.apiserver.exchange import Request
@@ -69,3 +72,21 @@ def test_a_name_that_would_be_another_path_is_refused() -> None:
     for name, why in (("..", "may not be '..'"), (".", "may not be '.'"), ("a%b", "may not contain '%'")):
         code, message = SmallServer().refusal("GET", f"{MAPS}/{name}")
         assert (code, message) == (400, f'Name parameter invalid: "{name}": {why}')
+
+
+@pytest.mark.parametrize("name", ["a\x1b[31m", "\x9b31m", "a\nb", "\u202e"])
+def test_no_message_brings_what_a_terminal_would_obey(name: str) -> None:
+    server = SmallServer()
+    answers = [
+        server.refusal("GET", f"{MAPS}/{quote(name)}")[1],
+        server.refusal("POST", MAPS, {"metadata": {"name": "ok"}, "kind": name})[1],
+        server.refusal("POST", f"{MAPS}?fieldValidation=Strict", {name: 1, "metadata": {"name": "ok"}})[1],
+        server.refusal("POST", f"/api/v1/namespaces/{quote(name)}/configmaps", {"metadata": {"name": "ok"}})[
+            1
+        ],
+        server.refusal("GET", f"{MAPS}?labelSelector={quote(name)}")[1],
+        server.refusal("GET", f"{PODS}?fieldSelector={quote(name)}%3D1")[1],
+        server.refusal("POST", f"{MAPS}?fieldValidation={quote(name)}", {"metadata": {"name": "ok"}})[1],
+        server.refusal("GET", f"{MAPS}?resourceVersion={quote(name)}")[1],
+    ]
+    assert [answer for answer in answers if not answer.isprintable()] == []

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from muster.apiserver.kinds import Cause, Cluster, Object, Refused
+from muster.apiserver.quoting import quoted
 from muster.apiserver.strategies.fields import keep_from, mapping
 from muster.apiserver.strategies.metadata import validate_metadata, validate_metadata_change
 from muster.apiserver.strategies.names import dns_subdomain
@@ -18,7 +19,7 @@ def forbid(resource: str, group: str, name: str, why: str) -> Refused:
     """The 403 that admission answers with."""
     qualified = f"{resource}.{group}" if group else resource
     details = {"name": name, "kind": resource} | ({"group": group} if group else {})
-    return Refused(f'{qualified} "{name}" is forbidden: {why}', details=details)
+    return Refused(f"{qualified} {quoted(name)} is forbidden: {why}", details=details)
 
 
 class BaseStrategy:

@@ -8,13 +8,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from muster.apiserver.kinds import Cause, Object
+from muster.apiserver.quoting import quoted
 
 IMMUTABLE = "field is immutable"
 AT_LEAST_0 = "must be greater than or equal to 0"
 
 
 def printed(value: object) -> str:
-    """A value as Kubernetes prints it in an error: JSON without spaces."""
+    """A value as Kubernetes prints it in an error: text quoted, all else JSON without spaces."""
+    if isinstance(value, str):
+        return quoted(value)
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 

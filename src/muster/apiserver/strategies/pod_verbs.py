@@ -2,6 +2,7 @@
 
 from muster.apiserver.exchange import Request, Response
 from muster.apiserver.kinds import Access, Cause, Object, Refused
+from muster.apiserver.quoting import quoted
 from muster.apiserver.strategies.fields import invalid_each, items, mapping, not_supported, required, text
 from muster.apiserver.strategies.names import dns_subdomain
 from muster.apiserver.strategies.pods import timestamp
@@ -24,7 +25,7 @@ def find_pod(access: Access, namespace: str, name: str) -> Object:
     pod = access.get("pods", namespace, name)
     if pod is None:
         details = {"name": name, "kind": "pods"}
-        raise Refused(f'pods "{name}" not found', code=404, reason="NotFound", details=details)
+        raise Refused(f"pods {quoted(name)} not found", code=404, reason="NotFound", details=details)
     return pod
 
 
@@ -70,7 +71,7 @@ def bind(request: Request, namespace: str, name: str, body: Object, access: Acce
     pod = find_pod(access, namespace, name)
     _check_preconditions(pod, mapping(body, "metadata"))
     if why := _why_not_bound(pod, name):
-        message = f'Operation cannot be fulfilled on pods/binding "{name}": {why}'
+        message = f"Operation cannot be fulfilled on pods/binding {quoted(name)}: {why}"
         details = {"name": name, "kind": "pods/binding"}
         raise Refused(message, code=409, reason="Conflict", details=details)
     access.write("pods", _bound(pod, body, access.now_s))
