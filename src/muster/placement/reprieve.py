@@ -44,7 +44,7 @@ class Reprieve:
         if self.is_by_counting(seats, ground):
             return leaving + self._needed_by_counting(order, seats, ground.fork())
         beside = _Beside(seats, ground.fork(), self._judge, self._reach)
-        return leaving + tuple(unit for unit in order if not beside.let_back(unit))
+        return leaving + tuple(_kept_out(order, beside))
 
     def is_by_counting(self, seats: Seats, ground: Snapshot) -> bool:
         """Whether no unit matters to any seat but by the room of its own rows."""
@@ -245,6 +245,17 @@ class _Beside:
                 return False
             fork.place(pod, row)
         return True
+
+
+def _kept_out(order: Sequence[Unit], beside: _Beside) -> list[Unit]:
+    """Who cannot come back, asked again until all others have: a seat may need the company of these first."""
+    kept_out = [unit for unit in order if not beside.let_back(unit)]
+    while kept_out:
+        again = [unit for unit in kept_out if not beside.let_back(unit)]
+        if len(again) == len(kept_out):
+            break
+        kept_out = again
+    return kept_out
 
 
 def _only(row: int) -> Int32:

@@ -100,3 +100,21 @@ def test_who_was_first_of_its_kind_is_asked_before_those_who_sat_down_later() ->
         remove_unit(ground, unit)
     needed = Reprieve(UnitColumns(units, snapshot), (), runner).find_needed(units, seats, ground)
     assert [unit.name for unit in needed] == ["in-the-way"]
+
+
+def test_who_may_stay_once_others_are_back_stays_though_it_is_asked_first() -> None:
+    """As seed 33718 of the differential scenarios: four pods were to go, one was in the way."""
+    runner = Runner([Weighted(make()) for make in (PrioritySort, NodeResourcesFit, InterPodAffinity)])
+    cluster = make_cluster().node("n1", cpu=7, labels={"rack": "r1"}).node("n2", cpu=4, labels={"rack": "r2"})
+    cluster.running("far", "n2", cpu=3, labels={"app": "a"}).running("in-the-way", "n1", cpu=4)
+    cluster.running("near", "n1", cpu=3, labels={"app": "a"})
+    pods = {pod.metadata.name: (pod, row) for row in (0, 1) for pod in cluster.snapshot().pods_on(row)}
+    units = [Unit(name, 1, (pods[name],)) for name in ("far", "in-the-way", "near")]
+    term = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "rack"}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    ground = cluster.snapshot().fork()
+    for unit in units:
+        remove_unit(ground, unit)
+    seats = [(make_pod("h", cpu=4, labels={"app": "a"}, affinity=near), 0)]
+    found = Reprieve(UnitColumns(units, cluster.snapshot()), (), runner).find_needed(units, seats, ground)
+    assert [unit.name for unit in found] == ["in-the-way"]
