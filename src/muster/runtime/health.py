@@ -4,12 +4,16 @@ As with kube-scheduler a standby is ready: readiness means in sync, not leading.
 aiohttp takes 0.2 s to load: `process.py` loads it while the API server looks up the first lists.
 """
 
+import asyncio
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
 
 from muster.runtime.metrics import CONTENT_TYPE
+
+CONNECTIONS_MOST = 256  # one more ends the oldest: whoever keeps many does not keep a probe out
 
 Check = Callable[[], str]  # "" when all is well, else what is not
 
@@ -23,16 +27,17 @@ class HealthServer:
         self._page = page
         self._alive = alive
         self._ready = ready
-        self._runner: web.AppRunner | None = None
+        self._runner: web.ServerRunner | None = None
+        self._shows: dict[str, Callable[[web.BaseRequest], Awaitable[web.Response]]] = {
+            "/metrics": self._show_metrics,
+            "/healthz": self._show_health,
+            "/livez": self._show_health,
+            "/readyz": self._show_readiness,
+        }
 
     async def start(self, listener: socket.socket) -> None:
         """Answer who asks there, and who has asked before."""
-        app = web.Application()
-        app.router.add_get("/metrics", self._show_metrics)
-        app.router.add_get("/healthz", self._show_health)
-        app.router.add_get("/livez", self._show_health)
-        app.router.add_get("/readyz", self._show_readiness)
-        self._runner = web.AppRunner(app, access_log=None)
+        self._runner = web.ServerRunner(_Server(self._answer, access_log=None))
         await self._runner.setup()
         await web.SockSite(self._runner, listener).start()
 
@@ -42,14 +47,30 @@ class HealthServer:
             await self._runner.cleanup()
             self._runner = None
 
-    async def _show_metrics(self, request: web.Request) -> web.Response:
+    async def _answer(self, request: web.BaseRequest) -> web.Response:
+        show = self._shows.get(request.path)
+        if show is None:
+            return web.Response(text="404: Not Found", status=404)
+        if request.method not in ("GET", "HEAD"):
+            return web.Response(text="405: Method Not Allowed", status=405, headers={"Allow": "GET, HEAD"})
+        return await show(request)
+
+    async def _show_metrics(self, request: web.BaseRequest) -> web.Response:
         return web.Response(body=self._page(), headers={"Content-Type": CONTENT_TYPE})
 
-    async def _show_health(self, request: web.Request) -> web.Response:
+    async def _show_health(self, request: web.BaseRequest) -> web.Response:
         return _answer(self._alive, is_verbose="verbose" in request.query)
 
-    async def _show_readiness(self, request: web.Request) -> web.Response:
+    async def _show_readiness(self, request: web.BaseRequest) -> web.Response:
         return _answer({**self._alive, **self._ready}, is_verbose="verbose" in request.query)
+
+
+class _Server(web.Server):
+    def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
+        """Take the connection; where there are too many, the oldest end."""
+        super().connection_made(handler, transport)
+        for oldest in self.connections[:-CONNECTIONS_MOST]:
+            oldest.force_close()
 
 
 def _answer(checks: Mapping[str, Check], *, is_verbose: bool) -> web.Response:
