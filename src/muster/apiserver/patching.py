@@ -6,6 +6,8 @@ The result is decoded by the schema of the kind like any body.  Strategic merges
 import json
 from typing import Any
 
+import msgspec
+
 from muster.apiserver.bodies import type_fault
 from muster.apiserver.calls import Call
 from muster.apiserver.codec import DecodeError, Reading, decode
@@ -21,6 +23,7 @@ JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 _OPERATIONS_MOST = 10_000
+_COPIED_BYTES_MOST = 3 * 1024 * 1024  # by all copies of one patch, as stock's
 _NOT_A_MAP = "json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
 _REJECTED = "the server rejected our request due to an error in our request"
 
@@ -31,6 +34,13 @@ def apply_patch(call: Call, route: Route, old: Object | None, validation: str) -
     Raises   Refused: 415, 400 and 422 for patches that cannot be read or applied, 404 where there is
              nothing to patch.
     """
+    try:
+        return _patched(call, route, old, validation)
+    except RecursionError:
+        raise bad_request("error decoding patch: exceeded max depth") from None
+
+
+def _patched(call: Call, route: Route, old: Object | None, validation: str) -> Object:
     content = _content_type(call)
     document = _read_patch(call)
     if old is None:
@@ -155,11 +165,15 @@ def _apply_json_patch(current: Object, operations: Any) -> Object:
             f"{_OPERATIONS_MOST}, got {len(operations)}"
         )
         raise Refused(message, code=413, reason="RequestEntityTooLarge")
-    document = copied(current)
+    document, left = copied(current), _COPIED_BYTES_MOST
     try:
         for operation in operations:
+            if operation.get("op") == "copy":
+                left -= _size_of_copy(document, operation)
+                if left < 0:
+                    raise _Rejected
             document = _apply_operation(document, operation)
-    except _Rejected:
+    except (_Rejected, RecursionError):
         raise Refused(_REJECTED, code=422, reason="Invalid", details={}) from None
     if not isinstance(document, dict):
         raise Refused(_REJECTED, code=422, reason="Invalid", details={})
@@ -173,6 +187,14 @@ def copied(value: Any) -> Any:
     if isinstance(value, list):
         return [copied(item) for item in value]
     return value
+
+
+def _size_of_copy(document: Any, operation: dict[str, Any]) -> int:
+    """How many bytes a copy adds: one of everything into itself doubles it, time and again."""
+    source = operation.get("from")
+    if not isinstance(source, str):
+        raise _Rejected
+    return len(msgspec.json.encode(_look(document, source, or_nothing=True)))
 
 
 def _apply_operation(document: Any, operation: dict[str, Any]) -> Any:

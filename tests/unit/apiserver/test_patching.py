@@ -200,3 +200,28 @@ def test_what_is_not_there_is_nothing_to_test_copy_and_replace(server: SmallServ
         {"op": "test", "path": "/data/none", "value": "x"},
     ):
         assert server.refusal("PATCH", f"{MAPS}/a", [operation], content=JSON_PATCH)[0] == 422
+
+
+def test_copies_that_double_an_object_time_and_again_end_at_three_mebibytes(server: SmallServer) -> None:
+    operations = [{"op": "copy", "from": "/data", "path": f"/data/k{number}"} for number in range(40)]
+    assert server.refusal("PATCH", f"{MAPS}/a", operations, content=JSON_PATCH) == REJECTED
+    few = [{"op": "copy", "from": "/data/k", "path": f"/data/k{number}"} for number in range(40)]
+    assert len(server.object("PATCH", f"{MAPS}/a", few, content=JSON_PATCH)["data"]) == 42
+
+
+def test_copies_that_nest_an_object_ever_deeper_are_refused(server: SmallServer) -> None:
+    paths = ["/data" + "/d" * (2**number) for number in range(15)]
+    operations = [{"op": "copy", "from": "/data", "path": path} for path in paths]
+    assert server.refusal("PATCH", f"{MAPS}/a", operations, content=JSON_PATCH) == REJECTED
+
+
+@pytest.mark.parametrize("depth", [400, 900, 5000])
+@pytest.mark.parametrize("content", [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH])
+def test_a_patch_nested_however_deep_is_no_fault_of_the_server(
+    server: SmallServer, depth: int, content: str
+) -> None:
+    nested = '{"a":' * depth + "1" + "}" * depth
+    patch = f'{{"spec":{{"containers":[{{"name":"c","x":{nested}}}]}}}}'
+    if content == JSON_PATCH:
+        patch = f'[{{"op":"add","path":"/spec/nodeSelector","value":{nested}}}]'
+    assert server.ask("PATCH", f"{PODS}/p", patch.encode(), content=content).status in (200, 400, 422)
