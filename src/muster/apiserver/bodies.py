@@ -18,6 +18,7 @@ from muster.apiserver.protobuf import ProtobufError, decode_protobuf
 from muster.apiserver.quoting import quoted
 from muster.apiserver.schemas import Record
 from muster.apiserver.statuses import bad_request, unsupported_media_type
+from muster.base.printing import printable
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 _ACCEPTED = (JSON, YAML, PROTOBUF)
@@ -64,7 +65,7 @@ def read_object(
     given_kind = given_kind or kind
     given_version = given_version or api_version
     short = quoted(given_version.rpartition("/")[2])
-    title = f"{quoted(given_kind)[1:-1]} in version {short} cannot be handled as a {kind}"
+    title = f"{printable(given_kind)} in version {short} cannot be handled as a {kind}"
     if why := type_fault(call, value, group, version, kind):
         raise bad_request(f"{title}: {why}")
     record = call.record_of(group, given_version.rpartition("/")[2], kind)

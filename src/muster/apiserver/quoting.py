@@ -1,5 +1,9 @@
 """Text of clients in messages of the server: quoted as Go quotes it, so that no terminal obeys it."""
 
+from collections.abc import Iterable
+
+_WARNINGS_MAX = 4 * 1024  # characters in all; where there are more, each is cut
+_WARNING_MAX = 256
 _SHORT = {"\a": r"\a", "\b": r"\b", "\f": r"\f", "\n": r"\n", "\r": r"\r", "\t": r"\t", "\v": r"\v"}
 
 
@@ -8,6 +12,21 @@ def quoted(text: str) -> str:
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     return f'"{"".join(map(_escaped, text))}"'
+
+
+def warning_headers(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """The Warning headers of an answer; if they are long all in all they are cut, and then left out."""
+    given = list(texts)
+    if sum(map(len, given)) > _WARNINGS_MAX:
+        given = [text[:_WARNING_MAX] for text in given]
+    headers: list[tuple[str, str]] = []
+    written = 0
+    for text in given:
+        if written >= _WARNINGS_MAX:
+            break
+        headers.append(("Warning", f"299 - {quoted(text)}"))
+        written += len(text)
+    return tuple(headers)
 
 
 def _escaped(letter: str) -> str:

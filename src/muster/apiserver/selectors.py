@@ -13,6 +13,7 @@ from muster.apiserver.kinds import Kind, Object
 from muster.apiserver.quoting import quoted
 from muster.apiserver.statuses import bad_request
 from muster.apiserver.strategies.names import label_key, label_value
+from muster.base.printing import printable
 
 _TOKEN = re.compile(r"\s*(?:(!=|==|=|!|<|>|\(|\)|,)|([^\s=!<>(),]+))")
 _SYMBOLS = {"=": "=", "==": "=", "!=": "!=", ">": "gt", "<": "lt", "in": "in", "notin": "notin"}
@@ -216,7 +217,7 @@ def _parse_field_selector(kind: Kind, text: str) -> tuple[Requirement, ...]:
         plain = _unescaped(value)
         known = field in ("metadata.name", "metadata.namespace", *kind.field_selectors)
         if not known or (not kind.namespaced and field == "metadata.namespace"):
-            raise bad_request(kind.unknown_field.format(field=quoted(field)[1:-1]))
+            raise bad_request(kind.unknown_field.format(field=printable(field)))
         terms.append(Requirement(field, "!=" if symbol == "!=" else "=", (plain,)))
     return tuple(terms)
 

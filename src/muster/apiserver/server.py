@@ -21,7 +21,7 @@ from muster.apiserver.kinds import Handler, Kind, Object, Refused
 from muster.apiserver.metadata import Chance
 from muster.apiserver.options import check_timeout, read_write_options
 from muster.apiserver.patching import copied
-from muster.apiserver.quoting import quoted
+from muster.apiserver.quoting import warning_headers
 from muster.apiserver.reading import get, list_all
 from muster.apiserver.routing import Catalog, Route, check_name, verb_of
 from muster.apiserver.schemas import load_schemas
@@ -78,8 +78,7 @@ class ApiServer:
         except Refused as refused:
             response = Response(refused.code, status_of(refused), headers=refused.headers)
         if call.warnings:
-            lines = tuple(("Warning", f"299 - {quoted(text)}") for text in call.warnings)
-            response.headers = response.headers + lines
+            response.headers = response.headers + warning_headers(call.warnings)
         return response
 
     def call(self, request: Request, now_s: float) -> Call:
