@@ -192,7 +192,7 @@ def _type_of(value: dict[str, Any], body: bytes | dict[str, Any], kind: str) -> 
 def _type_not_text(value: dict[str, Any]) -> str:
     """What is wrong where kind or version are not even text; "" for nothing."""
     for name in ("apiVersion", "kind"):
-        if not isinstance(value.get(name) or "", str):
+        if not isinstance(value.get(name, ""), str | None):
             found = {list: "array", dict: "object", bool: "bool"}.get(type(value[name]), "number")
             why = f"json: cannot unmarshal {found} into Go struct field .{name} of type string"
             return f"couldn't get version/kind; json parse error: {why}"
@@ -206,6 +206,8 @@ def check_options_type(value: Any) -> None:
         why = f"json: cannot unmarshal {found} into Go value of type {_TYPE_META}"
         raise bad_request(f"couldn't get version/kind; json parse error: {why}")
     given = value or {}
+    if why := _type_not_text(given):
+        raise bad_request(why)
     kind = given.get("kind") or "DeleteOptions"
     if kind != "DeleteOptions":
         version = given.get("apiVersion") or "v1"

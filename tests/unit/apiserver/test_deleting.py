@@ -146,3 +146,17 @@ def test_options_that_are_no_object_are_refused(server: SmallServer) -> None:
     server.create_map("a")
     assert server.refusal("DELETE", f"{MAPS}/a", b"[]")[0] == 400
     assert server.refusal("DELETE", f"{MAPS}/a", b"{")[0] == 400
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [({"kind": 5}, "number"), ({"kind": {}, "apiVersion": []}, "array"), ({"apiVersion": True}, "bool")],
+)
+def test_options_whose_kind_or_version_is_no_text_are_refused(
+    server: SmallServer, given: dict[str, object], found: str
+) -> None:
+    code, message = server.refusal("DELETE", f"{MAPS}/a", given)
+    assert code == 400
+    assert message.startswith(
+        f"couldn't get version/kind; json parse error: json: cannot unmarshal {found} into"
+    )
