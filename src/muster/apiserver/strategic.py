@@ -41,7 +41,8 @@ def _merge_map(type_: Type | None, original: Object, patch: Object) -> Object:
         if key.startswith(_DELETE):
             name = key.removeprefix(_DELETE)
             if isinstance(out.get(name), list):
-                out[name] = [item for item in out[name] if item not in _list_of(value)]
+                gone = {_identity(item, "") for item in _list_of(value)}
+                out[name] = [item for item in out[name] if _identity(item, "") not in gone]
     for key, value in patch.items():
         if key == _RETAIN or key.startswith((_ORDER, _DELETE)):
             continue
