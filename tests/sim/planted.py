@@ -3,6 +3,7 @@
 A name says what the bug is.  Add one by a function that gives the patches, and a line in `MUTANTS`.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -14,6 +15,8 @@ import muster.assembly.requests as requests
 import muster.plugins.dynamic_resources as dynamic_resources
 import muster.scheduling.preparation as preparation
 import muster.scheduling.scheduler as scheduler
+import muster.scheduling.standing as standing
+import muster.scheduling.tending as tending
 import muster.scheduling.transaction as transaction
 from muster.api.times import parse_seconds
 from muster.assembly.leadership import LEASE_S, Candidacy, Lease
@@ -21,6 +24,7 @@ from muster.assembly.requests import Call
 from muster.cluster.device_takings import Takings
 from muster.cluster.devices import DeviceBook
 from muster.cluster.state import ClusterState
+from muster.framework.groups import Group
 from muster.framework.ports import BindFailed, BindPod, PodSeen
 from muster.framework.status import Status
 from muster.plugins.dynamic_resources import DynamicResources
@@ -243,6 +247,26 @@ def release_skipped() -> Patches:
     yield patch.object(transaction, "end_gang", lambda *_, **__: [])
 
 
+def tree_in_part() -> Patches:
+    """The groups of a composite are placed as far as it goes."""
+    feasible = GangScheduling.placement_feasible
+
+    def always(self: GangScheduling, group: Group, **counts: int) -> Status:
+        return Status.success() if group.is_composite else feasible(self, group, **counts)
+
+    yield patch.object(GangScheduling, "placement_feasible", always)
+
+
+def tree_never_released() -> Patches:
+    """A composite that cannot be made whole keeps the groups that are."""
+    yield patch.object(tending, "bind_timeout_s", lambda *_: math.inf)
+
+
+def tree_said_whole_too_soon() -> Patches:
+    """A group says that it is whole, whatever becomes of its tree."""
+    yield patch.object(standing, "tree_has_started", lambda *_: True)
+
+
 def no_backoff_after_a_release() -> Patches:
     """A released gang is tried again at once."""
     yield patch.object(Gang, "backoff_s", property(lambda self: 0.0))
@@ -330,6 +354,9 @@ MUTANTS: dict[str, Mutant] = {
         restored_store_unnoticed,
         gang_in_part,
         release_skipped,
+        tree_in_part,
+        tree_never_released,
+        tree_said_whole_too_soon,
         no_backoff_after_a_release,
         recovery_forgets_bound_members,
         counts_never_said,

@@ -20,6 +20,7 @@ PATHS: Mapping[str, str] = {
     "node": "/api/v1/nodes",
     "pod": f"/api/v1/namespaces/{NAMESPACE}/pods",
     "group": _GROUPS,
+    "composite": f"/apis/scheduling.k8s.io/v1alpha3/namespaces/{NAMESPACE}/compositepodgroups",
     "job": f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs",
     "priorityclass": "/apis/scheduling.k8s.io/v1/priorityclasses",
     "claim": f"{_DEVICES}/namespaces/{NAMESPACE}/resourceclaims",
@@ -120,18 +121,40 @@ def pod_spec(
 
 
 def group_manifest(
-    name: str, min_count: int | None, *, priority_class: str = "", goes_whole: bool = False
+    name: str, min_count: int | None, *, priority_class: str = "", goes_whole: bool = False, parent: str = ""
 ) -> Object:
-    """A PodGroup: a gang of this minCount, or basic; `goes_whole`: it is evicted whole or not at all."""
+    """A PodGroup: a gang of this minCount, or basic; `goes_whole`: it is evicted whole or not at all.
+
+    `parent` is the composite group that it belongs to.
+    """
     policy: Object = {"basic": {}} if min_count is None else {"gang": {"minCount": min_count}}
     spec: Object = {"schedulingPolicy": policy}
     if priority_class:
         spec["priorityClassName"] = priority_class
     if goes_whole:
         spec["disruptionMode"] = {"all": {}}
+    if parent:
+        spec["parentCompositePodGroupName"] = parent
+        spec["workloadRef"] = {"workloadName": parent, "templateName": "any"}
     return {
         "apiVersion": "scheduling.k8s.io/v1beta1",
         "kind": "PodGroup",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+
+
+def composite_manifest(name: str, min_group_count: int, *, priority_class: str = "") -> Object:
+    """A CompositePodGroup: a gang of so many groups at least."""
+    spec: Object = {
+        "schedulingPolicy": {"gang": {"minGroupCount": min_group_count}},
+        "workloadRef": {"workloadName": name, "templateName": "any"},
+    }
+    if priority_class:
+        spec["priorityClassName"] = priority_class
+    return {
+        "apiVersion": "scheduling.k8s.io/v1alpha3",
+        "kind": "CompositePodGroup",
         "metadata": {"name": name},
         "spec": spec,
     }

@@ -26,7 +26,6 @@ from muster.framework.ports import (
     PodSeen,
     WriteFailed,
 )
-from muster.scheduling.conditions import INITIALLY_SCHEDULED
 from muster.scheduling.units import OVERDUE_S
 from muster.sim.loop import Noting
 from muster.sim.told import Told, requests_of
@@ -183,8 +182,7 @@ class SoundEvictions(Noting):
         units: dict[object, list[Pod]] = {}
         for pod in victims:
             group = self._told.groups.get(self._told.group_of.get(_key_of(pod)) or ObjectKey("", ""))
-            whole = group is not None and (group.disruption_mode == "all" or self._is_under_way(group))
-            units.setdefault(group.key if whole and group else pod.metadata.uid, []).append(pod)
+            units.setdefault(self._unit_of(group) or pod.metadata.uid, []).append(pod)
         needless = [] if shares else [self._needless(seats, units, rank) for seats in seatings]
         if all(needless):
             for pods in needless[0] if needless else ():
@@ -194,7 +192,7 @@ class SoundEvictions(Noting):
                 left = [
                     key
                     for key, pod in self._told.pods.items()
-                    if self._told.group_of[key] == unit
+                    if self._is_of(key, unit)
                     and pod not in pods
                     and not pod.is_terminating
                     and pod.metadata.uid not in asked | self._released
@@ -208,14 +206,19 @@ class SoundEvictions(Noting):
         stays = self._not_counted_on(rank)
         return [pods for pods in units.values() if self._fit(seats, pods + stays)]
 
-    def _is_under_way(self, group: Group) -> bool:
-        """Whether it is a gang of which fewer than its minimum were ever bound, by all that was told.
+    def _unit_of(self, group: Group | None) -> ObjectKey | None:
+        """The tree or group that goes whole, or not at all, with this group; None where pods go alone."""
+        if group is None:
+            return None
+        if group.parent is not None and self._told.is_tree_under_way(group.parent):
+            return group.parent
+        is_under_way = group.is_gang and self._told.is_under_way(group)
+        return group.key if group.disruption_mode == "all" or is_under_way else None
 
-        The least minimum it ever had: a gang that has started stays so when somebody raises it.
-        """
-        is_said = any(each.type == INITIALLY_SCHEDULED and each.status == "True" for each in group.conditions)
-        bound = self._told.ever_bound.get(group.uid, set())
-        return group.is_gang and not is_said and len(bound) < self._told.least_needed[group.uid]
+    def _is_of(self, pod: PodKey, owner: ObjectKey) -> bool:
+        """Whether the pod is of this group, or tree."""
+        group = self._told.groups.get(self._told.group_of[pod] or ObjectKey("", ""))
+        return group is not None and owner in (group.key, group.parent)
 
     def _fit(self, seats: Seats, back: list[Pod]) -> bool:
         """Whether the seats hold when all that are leaving or asked to leave are gone, but for these."""
@@ -260,7 +263,7 @@ class SoundEvictions(Noting):
         return [
             (pod, self._nominated[pod.metadata.uid])
             for pod_key, pod in self._told.pods.items()
-            if (self._told.group_of[pod_key] == key if kind != "pod" else pod_key == key)
+            if (self._is_of(pod_key, key) if kind != "pod" else pod_key == key)
             and not self._is_placed(pod_key, pod)
             and self._nominated.get(pod.metadata.uid)
         ]
@@ -301,13 +304,15 @@ class SoundEvictions(Noting):
 
     def _rank(self, key: PodKey, pod: Pod) -> int:
         group = self._told.groups.get(self._told.group_of.get(key) or ObjectKey("", ""))
-        return group.priority if group is not None else pod.spec.priority or 0
+        tree = self._told.composites.get(group.parent) if group is not None and group.parent else None
+        owner = tree or group
+        return owner.priority if owner is not None else pod.spec.priority or 0
 
     def _rank_of(self, preemptor: Preemptor) -> int:
         kind, key = preemptor
         if kind == "pod":
             return self._rank(key, self._told.pods[key])
-        return self._told.groups[key].priority
+        return (self._told.composites if kind == "compositepodgroup" else self._told.groups)[key].priority
 
 
 def _key_of(pod: Pod) -> PodKey:

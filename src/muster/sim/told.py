@@ -13,6 +13,8 @@ from muster.framework.ports import (
     BindDone,
     BindFailed,
     BindPod,
+    CompositeGone,
+    CompositeSeen,
     Effect,
     Event,
     GroupGone,
@@ -24,6 +26,7 @@ from muster.framework.ports import (
     PodSeen,
 )
 from muster.scheduling.binding import STALE, UNKNOWN, cause_of
+from muster.scheduling.conditions import INITIALLY_SCHEDULED
 from muster.sim.loop import Noting
 from muster.sim.view import GPU, GPU_MILLI, Amounts, amount
 
@@ -43,6 +46,7 @@ class Told:
         self.nodes: dict[str, Node] = {}
         self.pods: dict[PodKey, Pod] = {}
         self.groups: dict[GroupKey, Group] = {}
+        self.composites: dict[GroupKey, Group] = {}
         self.group_of: dict[PodKey, GroupKey | None] = {}
         self.on_the_wire: dict[PodKey, BindPod] = {}  # until the watch shows the pod bound
         self.unanswered: set[PodKey] = set()  # of these: nobody knows what became of them
@@ -84,7 +88,7 @@ class Told:
 
     def reset(self) -> None:
         """A new scheduler is told everything anew, and knows of no binding on the wire."""
-        for known in (self.nodes, self.pods, self.groups, self.group_of, self.on_the_wire):
+        for known in (self.nodes, self.pods, self.groups, self.composites, self.group_of, self.on_the_wire):
             known.clear()
         self.unanswered.clear()
         self.accepted.clear()
@@ -99,6 +103,10 @@ class Told:
                 self._learn_group(group)
             case GroupGone(key):
                 self.groups.pop(key, None)
+            case CompositeSeen(group):
+                self.composites[group.key] = group
+            case CompositeGone(key):
+                self.composites.pop(key, None)
             case PodSeen(pod, group_key):
                 self._learn_pod(pod, group_key)
             case PodGone(key):
@@ -145,6 +153,25 @@ class Told:
         group = self.groups.get(group_key) if group_key is not None else None
         if group is not None:
             self.ever_bound.setdefault(group.uid, set()).add(uid)
+
+    def groups_in(self, composite: GroupKey) -> list[Group]:
+        """The groups of a tree."""
+        return [group for group in self.groups.values() if group.parent == composite]
+
+    def is_under_way(self, group: Group) -> bool:
+        """Whether it is a group of which fewer than its minimum were ever bound, by all that was told.
+
+        The least minimum it ever had: a gang that has started stays so when somebody raises it.
+        """
+        said = group.find_condition(INITIALLY_SCHEDULED)
+        is_said = said is not None and said.status == "True"
+        return not is_said and len(self.ever_bound.get(group.uid, ())) < self.least_needed[group.uid]
+
+    def is_tree_under_way(self, composite: GroupKey) -> bool:
+        """Whether fewer groups of this tree than it needs have ever had their minimum bound."""
+        tree = self.composites.get(composite)
+        begun = sum(not self.is_under_way(group) for group in self.groups_in(composite))
+        return tree is not None and begun < tree.needed
 
     def count_placed(self, group: GroupKey) -> int:
         """Members that count toward the minimum: on the wire, bound and not failed, or succeeded."""
@@ -195,6 +222,19 @@ class GangWhole(Noting):
                 )
             elif group is not None:
                 self.ever_whole.add(group.uid)
+        groups = [self._told.groups.get(bind.group) for bind in binds if bind.group is not None]
+        for parent in {group.parent for group in groups if group is not None and group.parent is not None}:
+            if self._told.is_tree_under_way(parent):
+                self._judge_tree(self._told.composites[parent], now_s)
+
+    def _judge_tree(self, tree: Group, now_s: float) -> None:
+        """No group of a tree is bound before as many as it needs can be."""
+        groups = self._told.groups_in(tree.key)
+        whole = sum(self._told.count_placed(group.key) >= group.needed for group in groups)
+        if whole < tree.needed:
+            self._complaints.append(
+                f"tree {tree.key} of {tree.needed} groups had {whole} placed after a binding at {now_s:.3f}"
+            )
 
 
 class RoomAsTold(Noting):

@@ -162,6 +162,17 @@ def counts_for(group: Object, pod: Object) -> bool:
     return is_placed(pod)
 
 
+def parent_of(group: Object) -> str:
+    """The composite group that a group belongs to, "" when none."""
+    return str(group["spec"].get("parentCompositePodGroupName") or "")
+
+
+def min_group_count_of(composite: Object) -> int:
+    """minGroupCount of a composite group; 1 of a basic one."""
+    gang = composite["spec"]["schedulingPolicy"].get("gang")
+    return 1 if gang is None else int(gang["minGroupCount"])
+
+
 def min_count_of(group: Object) -> int | None:
     """minCount of a gang, None for the basic policy."""
     gang = group["spec"]["schedulingPolicy"].get("gang")

@@ -10,6 +10,8 @@ from muster.framework.ports import (
     BindDone,
     BindFailed,
     BindPod,
+    CompositeGone,
+    CompositeSeen,
     GroupSeen,
     NodeGone,
     NodeSeen,
@@ -45,6 +47,38 @@ def test_binding_fewer_than_the_minimum_is_a_torn_decision() -> None:
     told, checker = tell_gang(3, seen_pod("a"), seen_pod("b"), seen_pod("c"))
     told.observe(TimeReached(), (bind("a"), bind("b")), 1.0)
     assert list(checker.check(1.0)) == ["gang default/g of 3 had 2 placed after binding 2 at 1.000"]
+    assert list(checker.check(1.0)) == []
+
+
+def tell_tree(*, said: tuple[Condition, ...] = ()) -> tuple[Told, GangWhole]:
+    """A tree of two gangs of one: `a` is in g, `b` in h; what g says of itself."""
+    told, tree, other = Told(), ObjectKey("default", "tree"), ObjectKey("default", "h")
+    told.observe(CompositeSeen(Group(tree, "uid-tree", min_count=2, is_composite=True)), (), 0.0)
+    told.observe(GroupSeen(Group(GANG, "uid-g", min_count=1, parent=tree, conditions=said)), (), 0.0)
+    told.observe(GroupSeen(Group(other, "uid-h", min_count=1, parent=tree, conditions=said)), (), 0.0)
+    told.observe(seen_pod("a"), (), 0.0)
+    told.observe(PodSeen(seen_pod("b").pod, other), (), 0.0)
+    return told, GangWhole(told)
+
+
+def test_binding_fewer_groups_than_a_tree_needs_is_a_torn_decision() -> None:
+    told, checker = tell_tree()
+    told.observe(TimeReached(), (bind("a"),), 1.0)
+    assert list(checker.check(1.0)) == ["tree default/tree of 2 groups had 1 placed after a binding at 1.000"]
+    told.observe(TimeReached(), (replace(bind("b"), group=ObjectKey("default", "h")),), 2.0)
+    assert list(checker.check(2.0)) == []
+
+
+def test_of_a_tree_that_has_started_one_group_may_be_filled_alone() -> None:
+    told, checker = tell_tree(said=(Condition("PodGroupInitiallyScheduled", "True"),))
+    told.observe(TimeReached(), (bind("a"),), 1.0)
+    assert list(checker.check(1.0)) == []
+
+
+def test_a_composite_that_is_gone_is_no_tree() -> None:
+    told, checker = tell_tree()
+    told.observe(CompositeGone(ObjectKey("default", "tree"), "uid-tree"), (), 0.5)
+    told.observe(TimeReached(), (bind("a"),), 1.0)
     assert list(checker.check(1.0)) == []
 
 

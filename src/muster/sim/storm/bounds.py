@@ -1,12 +1,14 @@
 """What a gang may be for a while only, while somebody leads and the API server is there.
 
 A `Bounded` follows the ledger and counts, gang by gang, how long something has been so without a break.
-`NotHeldIdle`: half held.  `SaysWhatIs`: whole and not said so, or said to be what it is not.
+`NotHeldIdle`: half held, and `TreesNotHeldIdle`, a composite is.  `SaysWhatIs`: whole and not said so, or
+said to be what it is not.
 `NoticesBackup` does the same for processes that a restored backup leaves behind.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
+from muster.sim.storm.forest import Forest
 from muster.sim.storm.ledger import GROUPS, PODS
 from muster.sim.storm.promises import (
     WHOLE,
@@ -15,9 +17,19 @@ from muster.sim.storm.promises import (
     holds,
     is_exempt,
     says_scheduled,
+    says_whole,
 )
 from muster.sim.storm.world import StormWorld
-from muster.sim.view import Object, condition_of, counts_for, group_of, min_count_of, name_of, uid_of
+from muster.sim.view import (
+    Object,
+    condition_of,
+    counts_for,
+    group_of,
+    min_count_of,
+    name_of,
+    parent_of,
+    uid_of,
+)
 
 GRACE_S = 100.0  # for a release to be decided, said and done on a bad line
 NOTICED_WITHIN_S = 30.0  # a standby asks for the lease every two to four seconds, on a bad line
@@ -34,20 +46,29 @@ class Bounded:
 
     def __init__(self, world: StormWorld) -> None:
         self.world = world
-        self._lasted_s: dict[str, float] = {}  # uid of a group → how long it has been so
+        self._lasted_s: dict[str, float] = {}  # uid of an object → how long it has been so
         self._concerned: dict[str, str] = {}  # uid → name
         self._touched: set[str] = set()
         self._last_s: float | None = None
 
-    def is_so(self, group: Object) -> bool:
-        """Whether the gang is in the state that is bounded."""
+    @property
+    def objects(self) -> Mapping[str, Object]:
+        """What is looked at, by name: gangs, where nothing else is said."""
+        return self.world.ledger.groups
+
+    def concerned(self, kind: str, thing: Object) -> Iterable[str]:
+        """Names of what is looked at when something befalls this one."""
+        return [name_of(thing)] if kind == GROUPS else [group_of(thing)] if kind == PODS else ()
+
+    def is_so(self, thing: Object) -> bool:
+        """Whether it is in the state that is bounded."""
         raise NotImplementedError
 
-    def bound_s(self, group: Object) -> float:
+    def bound_s(self, thing: Object) -> float:
         """How long it may be."""
         raise NotImplementedError
 
-    def describe(self, group: Object, seconds: float) -> str:
+    def describe(self, thing: Object, seconds: float) -> str:
         """The complaint."""
         raise NotImplementedError
 
@@ -57,23 +78,19 @@ class Bounded:
         return self.world.is_up
 
     def see(self, kind: str, before: Object | None, after: Object | None, now_s: float) -> None:
-        """Note the group that something happened to."""
+        """Note what something happened to."""
         thing = after if after is not None else before
-        if thing is not None and kind in (PODS, GROUPS):
-            self._touched.add(name_of(thing) if kind == GROUPS else group_of(thing))
-
-    def note(self, group: str) -> None:
-        """Have a group looked at."""
-        self._touched.add(group)
+        if thing is not None:
+            self._touched.update(self.concerned(kind, thing))
 
     def restored(self, now_s: float) -> None:
         """Begin to count anew."""
         self._lasted_s.clear()
         self._concerned.clear()
-        self._touched |= set(self.world.ledger.groups)
+        self._touched |= set(self.objects)
 
     def check(self, now_s: float) -> Iterator[str]:
-        """Gangs that have been so for longer than they may."""
+        """What has been so for longer than it may."""
         passed_s = now_s - (self._last_s if self._last_s is not None else now_s)
         self._last_s = now_s
         if self._concerned:
@@ -83,9 +100,9 @@ class Bounded:
                 self._look(name)
             self._touched.clear()
         for uid, name in self._concerned.items():
-            group, lasted_s = self.world.ledger.groups.get(name), self._lasted_s.get(uid, 0.0)
-            if group is not None and lasted_s > self.bound_s(group):
-                yield self.describe(group, lasted_s)
+            thing, lasted_s = self.objects.get(name), self._lasted_s.get(uid, 0.0)
+            if thing is not None and lasted_s > self.bound_s(thing):
+                yield self.describe(thing, lasted_s)
 
     def _count(self, passed_s: float) -> None:
         leader = self.world.deciding
@@ -94,16 +111,16 @@ class Bounded:
                 self._lasted_s[uid] = self._lasted_s.get(uid, 0.0) + passed_s
 
     def _look(self, name: str) -> None:
-        group = self.world.ledger.groups.get(name)
+        thing = self.objects.get(name)
         for uid in [uid for uid, known in self._concerned.items() if known == name]:
-            if group is None or uid_of(group) != uid:
+            if thing is None or uid_of(thing) != uid:
                 self._forget(uid)
-        if group is None or min_count_of(group) is None:
+        if thing is None:
             return
-        if self.is_so(group):
-            self._concerned[uid_of(group)] = name
+        if self.is_so(thing):
+            self._concerned[uid_of(thing)] = name
         else:
-            self._forget(uid_of(group))
+            self._forget(uid_of(thing))
 
     def _forget(self, uid: str) -> None:
         self._concerned.pop(uid, None)
@@ -123,13 +140,16 @@ class NotHeldIdle(Bounded):
         self._starts = starts
 
     def is_so(self, group: Object) -> bool:
-        """Whether it holds something and has not started."""
+        """Whether it is a gang that holds something and has not started."""
+        if min_count_of(group) is None:
+            return False
         holding = [pod for pod in self.world.ledger.members_of(name_of(group)) if holds(pod)]
         return bool(holding) and not self._starts.is_over(group) and not is_exempt(group, holding)
 
     def bound_s(self, group: Object) -> float:
-        """Its bind time-out, and a grace for the release."""
-        return bind_timeout_s(group) + GRACE_S
+        """Its bind time-out, or that of its tree, and a grace for the release."""
+        composite = self.world.ledger.composites.get(parent_of(group))
+        return bind_timeout_s(group, composite) + GRACE_S
 
     def describe(self, group: Object, seconds: float) -> str:
         """How much of it is held, and since when."""
@@ -138,10 +158,52 @@ class NotHeldIdle(Bounded):
         return f"gang {name} holds {holding} of {min_count_of(group)} since {seconds:.0f} s"
 
 
+class TreesNotHeldIdle(Bounded):
+    """A tree under way is started or released within its bound, all its groups with it."""
+
+    name = "trees not held idle"
+
+    def __init__(self, world: StormWorld, forest: Forest) -> None:
+        super().__init__(world)
+        self._forest = forest
+
+    @property
+    def objects(self) -> Mapping[str, Object]:
+        """Composites by name."""
+        return self.world.ledger.composites
+
+    def concerned(self, kind: str, thing: Object) -> Iterable[str]:
+        """The composite of a pod or a group, or itself."""
+        return [self._forest.tree_of(kind, thing)]
+
+    def is_so(self, composite: Object) -> bool:
+        """Whether it holds something and has not started."""
+        return not self._forest.has_started(composite) and bool(self._forest.holding(composite))
+
+    def bound_s(self, composite: Object) -> float:
+        """Its bind time-out, and a grace for the release."""
+        return bind_timeout_s(composite) + GRACE_S
+
+    def describe(self, composite: Object, seconds: float) -> str:
+        """Who holds, and since when."""
+        held = ", ".join(self._forest.holding(composite))
+        return f"tree {name_of(composite)} has not started and holds {held} since {seconds:.0f} s"
+
+
 class SaysWhatIs(Bounded):
     """What a group says of itself becomes true, or is said anew, soon after the facts have changed."""
 
     name = "says what is"
+
+    def __init__(self, world: StormWorld, forest: Forest) -> None:
+        super().__init__(world)
+        self._forest = forest
+
+    def concerned(self, kind: str, thing: Object) -> Iterable[str]:
+        """What befalls one group of a tree concerns them all."""
+        tree = self._forest.tree_of(kind, thing)
+        others = self._forest.groups_of(tree) if tree else ()
+        return [*super().concerned(kind, thing), *map(name_of, others)]
 
     @property
     def is_possible(self) -> bool:
@@ -149,7 +211,14 @@ class SaysWhatIs(Bounded):
         return self.world.is_up and not self.world.door.refuses_status
 
     def is_so(self, group: Object) -> bool:
-        """Whether it says what is not, or does not say what is."""
+        """Whether it says what is not, or does not say what is.
+
+        A group of a tree that is under way, or may be, says that, however whole it is itself.
+        """
+        if min_count_of(group) is None:
+            return False
+        if self._forest.may_wait(group):
+            return self._forest.is_under_way(group) and says_whole(group)
         members = self.world.ledger.members_of(name_of(group))
         is_whole = sum(counts_for(group, pod) for pod in members) >= (min_count_of(group) or 1)
         if is_whole and not says_scheduled(group):
@@ -157,7 +226,7 @@ class SaysWhatIs(Bounded):
         condition = condition_of(group, WHOLE)
         if condition is None or not any(map(holds, members)):
             return False  # a gang that holds nothing any more may leave its last word
-        return bool(is_whole != (condition["status"] == "True"))
+        return is_whole != says_whole(group)
 
     def bound_s(self, group: Object) -> float:
         """The same for all."""

@@ -4,7 +4,7 @@
 `GivenBack` at what is left of them at the end.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from muster.scheduling.preparations import UNPREPARED_S_MAX
 from muster.sim.loop import Noting
@@ -80,19 +80,18 @@ class NotClaimedIdle(Bounded):
         super().__init__(world)
         self._starts = starts
 
-    def see(self, kind: str, before: Object | None, after: Object | None, now_s: float) -> None:
-        """Note the group of the pod that a claim was made for, too."""
-        super().see(kind, before, after, now_s)
-        claim = after if after is not None else before
-        if kind != CLAIMS or claim is None:
-            return
-        for owner in claim["metadata"].get("ownerReferences") or ():
-            pod = self.world.ledger.pods.get(str(owner["name"]))
-            if pod is not None and group_of(pod):
-                self.note(group_of(pod))
+    def concerned(self, kind: str, thing: Object) -> Iterable[str]:
+        """The group of the pod that a claim was made for, too."""
+        if kind != CLAIMS:
+            return super().concerned(kind, thing)
+        owners = [str(owner["name"]) for owner in thing["metadata"].get("ownerReferences") or ()]
+        pods = self.world.ledger.pods
+        return [group_of(pods[name]) for name in owners if name in pods]
 
     def is_so(self, group: Object) -> bool:
-        """Whether it has devices, and nobody who uses them."""
+        """Whether it is a gang that has devices, and nobody who uses them."""
+        if min_count_of(group) is None:
+            return False
         members = self.world.ledger.members_of(name_of(group))
         return bool(self._idle(members)) and not any(map(holds, members)) and not self._starts.is_over(group)
 

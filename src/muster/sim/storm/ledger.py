@@ -12,6 +12,7 @@ from muster.sim.storm.door import Landed
 from muster.sim.view import ClusterView, Object, group_of, name_of, uid_of
 
 NODES, PODS, GROUPS = "nodes", "pods", "podgroups.scheduling.k8s.io"
+COMPOSITES = "compositepodgroups.scheduling.k8s.io"
 CLAIMS, VOLUME_CLAIMS = "resourceclaims.resource.k8s.io", "persistentvolumeclaims"
 
 
@@ -31,7 +32,7 @@ class Ledger:
     """Objects by name (of one namespace), members by group, and the binding of each bound pod."""
 
     def __init__(self, store: Callable[[], Store]) -> None:
-        kinds = (NODES, PODS, GROUPS, CLAIMS, VOLUME_CLAIMS)
+        kinds = (NODES, PODS, GROUPS, COMPOSITES, CLAIMS, VOLUME_CLAIMS)
         self.objects: dict[str, dict[str, Object]] = {kind: {} for kind in kinds}
         self.members: dict[str, dict[str, Object]] = {}  # by name of the group: pods by name
         self.landed: dict[str, Landed] = {}  # by uid of the pod
@@ -55,6 +56,11 @@ class Ledger:
     def groups(self) -> dict[str, Object]:
         """Groups by name."""
         return self.objects[GROUPS]
+
+    @property
+    def composites(self) -> dict[str, Object]:
+        """Composite groups by name."""
+        return self.objects[COMPOSITES]
 
     @property
     def claims(self) -> dict[str, Object]:

@@ -29,6 +29,7 @@ from muster.sim.view import (
 
 BIND_TIMEOUT = "muster.dev/bind-timeout"
 BIND_TIMEOUT_S = 300.0
+ON_MEMBER_LOSS = "muster.dev/on-member-loss"
 RELEASE_BARE = "muster.dev/release-bare-pods"
 WHOLE = "muster.dev/Whole"
 SAID_AGAIN_S = 300.0  # for a condition that a late write took back: an outage and a change of leaders
@@ -174,13 +175,13 @@ class Starts:
         self.ever_bound: dict[str, set[str]] = {}  # by uid of the group: uids of pods
         self.least_needed: dict[str, int] = {}  # by uid of the group
         self._ledger = ledger
-        self._is_outdated = is_outdated
+        self.is_by_outdated = is_outdated
 
     def see(self, kind: str, before: Object | None, after: Object | None, now_s: float) -> None:
         """Look at the group that an object belongs to."""
         if kind == GROUPS and after is not None:
             self._look(after)
-            if says_scheduled(after) and self._is_outdated(after):
+            if says_scheduled(after) and self.is_by_outdated(after):
                 self.started.add(uid_of(after))
         elif kind == PODS and after is not None and node_of(after) and group_of(after):
             group = self._ledger.groups.get(group_of(after))
@@ -206,6 +207,11 @@ class Starts:
         needed = min_count_of(group) or 1
         is_said = says_scheduled(group) and len(self.ever_bound.get(uid, ())) >= needed
         return uid in self.started or is_said
+
+    def was_ever_bound(self, group: Object) -> bool:
+        """Whether the least minimum that the group ever had was bound, at one time or not."""
+        uid = uid_of(group)
+        return len(self.ever_bound.get(uid, ())) >= self.least_needed.get(uid, 1)
 
     def _look(self, group: Object) -> None:
         uid, members = uid_of(group), self._ledger.members_of(name_of(group))
@@ -281,9 +287,16 @@ def says_scheduled(group: Object) -> bool:
     return condition is not None and condition["status"] == "True"
 
 
-def bind_timeout_s(group: Object) -> float:
-    """How long it may hold without having started."""
-    text = annotations_of(group).get(BIND_TIMEOUT)
+def says_whole(group: Object) -> bool:
+    """Whether its condition muster.dev/Whole is True."""
+    condition = condition_of(group, WHOLE)
+    return condition is not None and condition["status"] == "True"
+
+
+def bind_timeout_s(group: Object, composite: Object | None = None) -> float:
+    """How long it may hold without having started: by its own word, else by that of its tree."""
+    said = [annotations_of(each).get(BIND_TIMEOUT) for each in (group, composite) if each is not None]
+    text = next(filter(None, said), None)
     if text is None:
         return BIND_TIMEOUT_S
     unit = _UNITS_S.get(text[-1])

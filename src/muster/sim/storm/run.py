@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from muster.sim.loop import Checker, Simulation, Violation
 from muster.sim.report import Meter, Report
 from muster.sim.run import START_S, replay_line
-from muster.sim.storm.bounds import NotHeldIdle, NoticesBackup, SaysWhatIs
+from muster.sim.storm.bounds import NotHeldIdle, NoticesBackup, SaysWhatIs, TreesNotHeldIdle
 from muster.sim.storm.claimed import DevicesOnce, GivenBack, NotClaimedIdle
+from muster.sim.storm.forest import Forest, TrueAfterItsTree
 from muster.sim.storm.outages import Outages
 from muster.sim.storm.promises import (
     BeginsWithAll,
@@ -26,6 +27,7 @@ from muster.sim.storm.promises import (
 from muster.sim.storm.settled import ConditionsAgree, KnowsWhatIs, WholeOrEmpty
 from muster.sim.storm.supplies import Supplies
 from muster.sim.storm.transitions import Transitions
+from muster.sim.storm.trees import SEEDS_PER_TREES, Trees
 from muster.sim.storm.users import Users
 from muster.sim.storm.weather import Sky, Weather
 from muster.sim.storm.world import REPLICAS, StormWorld
@@ -59,7 +61,7 @@ class Storm:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.counts: Counter[str] = Counter()
-        sequences = np.random.SeedSequence([seed, 0x5707]).spawn(7)
+        sequences = np.random.SeedSequence([seed, 0x5707]).spawn(8)
         streams = [np.random.Generator(np.random.PCG64(sequence)) for sequence in sequences]
         self.sky = Sky(Weather.draw(streams[0]), streams[1])
         self.world = StormWorld(
@@ -72,16 +74,21 @@ class Storm:
         self.supplies = Supplies(self.world, streams[6], storm_s=STORM_S)
         self.users = Users(self.world, streams[4], self.supplies, storm_s=STORM_S)
         self.outages = Outages(self.world, streams[5], storm_s=STORM_S)
+        self.trees = Trees(self.world, streams[7], self.users, storm_s=STORM_S)
         self.starts = Starts(self.world.ledger, self.world.is_by_outdated)
+        self.forest = Forest(self.world.ledger)
         self.meter = Meter(self.world.ledger.view)
         true_is_true = TrueIsTrue(self.starts)
+        true_after_tree = TrueAfterItsTree(self.world.ledger, self.starts, self.forest)
         bounds = [
             NotHeldIdle(self.world, self.starts),
             NotClaimedIdle(self.world, self.starts),
-            SaysWhatIs(self.world),
+            SaysWhatIs(self.world, self.forest),
+            TreesNotHeldIdle(self.world, self.forest),
         ]
-        transitions = Transitions(self.world.ledger, self.starts, self._count)
-        self.world.ledger.readers += [self.starts, true_is_true, *bounds, transitions]
+        transitions = Transitions(self.world.ledger, self.starts, self.forest, self._count)
+        said = (true_is_true, true_after_tree)
+        self.world.ledger.readers += [self.starts, self.forest, *said, *bounds, transitions]
         self.simulation = Simulation(
             self.world,
             start_s=START_S,
@@ -90,7 +97,7 @@ class Storm:
                 SoundDecisions(self.world),
                 BeginsWithAll(self.world),
                 DevicesOnce(self.world),
-                true_is_true,
+                *said,
                 *bounds,
                 Sampled(NoticesBackup(self.world), every_s=1.0),
                 Sampled(KnowsWhatIs(self.world), every_s=10.0),
@@ -124,6 +131,8 @@ class Storm:
         simulation = self.simulation
         self.supplies.start()
         self.users.start()
+        if self.seed % SEEDS_PER_TREES == 0:
+            self.trees.start()
         self.outages.start()
         for name in REPLICAS:
             self.world.start(name)
@@ -133,8 +142,9 @@ class Storm:
         simulation.post(self.users.rest, delay_s=CALM_S - REST_S)
         simulation.run_until(START_S + STORM_S + CALM_S, step_max=until_event)
         if until_event is None or simulation.steps < until_event:
-            whole_or_empty = WholeOrEmpty(self.world, self.starts)
-            simulation.judge([whole_or_empty, ConditionsAgree(self.world), GivenBack(self.world)])
+            whole_or_empty = WholeOrEmpty(self.world, self.starts, self.forest)
+            conditions_agree = ConditionsAgree(self.world, self.forest)
+            simulation.judge([whole_or_empty, conditions_agree, GivenBack(self.world)])
 
     def _calm(self) -> None:
         if not self.world.is_up:
@@ -143,6 +153,7 @@ class Storm:
         self.outages.calm()
         self.users.calm()
         self.supplies.calm()
+        self.trees.calm()
 
     def _count(self, name: str) -> None:
         self.counts[name] += 1

@@ -6,7 +6,16 @@ asked on the way, too, of every replica that nothing is on its way to.
 
 from collections.abc import Iterator, Mapping
 
-from muster.sim.storm.promises import WHOLE, Starts, annotations_of, holds, is_exempt, says_scheduled
+from muster.sim.storm.forest import Forest
+from muster.sim.storm.promises import (
+    ON_MEMBER_LOSS,
+    WHOLE,
+    Starts,
+    annotations_of,
+    holds,
+    is_exempt,
+    says_scheduled,
+)
 from muster.sim.storm.world import StormWorld
 from muster.sim.view import (
     Object,
@@ -15,6 +24,8 @@ from muster.sim.view import (
     group_of,
     is_waiting,
     min_count_of,
+    min_group_count_of,
+    name_of,
     node_of,
     phase_of,
     uid_of,
@@ -28,15 +39,18 @@ class WholeOrEmpty:
 
     name = "whole or empty"
 
-    def __init__(self, world: StormWorld, starts: Starts) -> None:
+    def __init__(self, world: StormWorld, starts: Starts, forest: Forest) -> None:
         self._world = world
         self._starts = starts
+        self._forest = forest
 
     def check(self, now_s: float) -> Iterator[str]:
-        """Gangs that are neither, and lone pods that wait."""
+        """Gangs and trees that are neither, and lone pods that wait."""
         ledger = self._world.ledger
         for name, group in ledger.groups.items():
             yield from self._look(name, group, ledger.members_of(name))
+        for composite in ledger.composites.values():
+            yield from self._look_at_tree(composite)
         for name, pod in ledger.pods.items():
             if is_waiting(pod) and not group_of(pod) and pod["spec"].get("schedulerName") != "rival":
                 yield f"pod {name} waits"
@@ -47,15 +61,29 @@ class WholeOrEmpty:
         waiting = [pod for pod in members if is_waiting(pod)]
         holding = [pod for pod in members if holds(pod)]
         has_started = self._starts.is_over(group)
+        if self._forest.is_hopeless(group):
+            waiting = []  # with right: the others of its tree are not there
         if needed is None or placed >= needed:
             if waiting:
                 yield f"group {name} has {len(waiting)} members that wait"
         elif placed + len(waiting) >= needed:
-            if annotations_of(group).get("muster.dev/on-member-loss") == "hold" and has_started:
+            if annotations_of(group).get(ON_MEMBER_LOSS) == "hold" and has_started:
                 return
             yield f"gang {name} has {placed} of {needed} placed and {len(waiting)} wait"
         elif holding and not has_started and not is_exempt(group, holding):
             yield f"gang {name} holds {len(holding)} of {needed} and never started"
+
+    def _look_at_tree(self, composite: Object) -> Iterator[str]:
+        """Of a tree that could, enough groups are whole; one that never could holds nothing."""
+        name, forest = name_of(composite), self._forest
+        groups, needed = forest.groups_of(name), min_group_count_of(composite)
+        whole = [group for group in groups if forest.is_whole(group)]
+        if len(whole) >= needed or forest.has_started(composite):
+            return
+        if forest.is_possible(composite):
+            yield f"tree {name} has {len(whole)} of {needed} groups whole, and others could be"
+        elif held := forest.holding(composite):
+            yield f"tree {name} never started, and {', '.join(held)} hold room"
 
 
 class KnowsWhatIs:
@@ -94,12 +122,15 @@ class ConditionsAgree:
 
     name = "conditions agree"
 
-    def __init__(self, world: StormWorld) -> None:
+    def __init__(self, world: StormWorld, forest: Forest) -> None:
         self._world = world
+        self._forest = forest
 
     def check(self, now_s: float) -> Iterator[str]:
         """Groups that say what is not so."""
         for name, group in self._world.ledger.groups.items():
+            if self._forest.may_wait(group):
+                continue  # it says that its tree is under way
             members = self._world.ledger.members_of(name)
             needed = min_count_of(group) or 1
             placed = sum(counts_for(group, pod) for pod in members)

@@ -6,6 +6,7 @@
 from collections.abc import Callable, Iterable
 
 from muster.controllers.volume_readings import SELECTED_NODE
+from muster.sim.storm.forest import Forest
 from muster.sim.storm.ledger import CLAIMS, GROUPS, PODS, VOLUME_CLAIMS, Ledger
 from muster.sim.storm.promises import Starts, holds, says_scheduled
 from muster.sim.view import (
@@ -121,6 +122,13 @@ TRANSITIONS = (
     "volume made",
     "volume given up for another node",
     "gang with claims started",
+    "tree in part",
+    "tree started",
+    "tree started after it was in part",
+    "tree empty after it was in part",
+    "group of a started tree emptied",
+    "user changed minGroupCount",
+    "user deleted a tree",
 )
 
 REQUIRED = (*FAULTS, *TRANSITIONS)
@@ -129,19 +137,24 @@ REQUIRED = (*FAULTS, *TRANSITIONS)
 class Transitions:
     """Counts what befalls gangs and pods, write by write."""
 
-    def __init__(self, ledger: Ledger, starts: Starts, count: Callable[[str], None]) -> None:
+    def __init__(self, ledger: Ledger, starts: Starts, forest: Forest, count: Callable[[str], None]) -> None:
         self._ledger = ledger
         self._starts = starts
+        self._forest = forest
         self._count = count
+        self._trees: dict[str, str] = {}  # by uid of the composite: "in part", "started" or "emptied"
         self._half: set[str] = set()
         self._started: set[str] = set()
         self._decayed: set[str] = set()
 
     def see(self, kind: str, before: Object | None, after: Object | None, now_s: float) -> None:
         """Compare the object before and after."""
+        thing = after if after is not None else before
+        tree = self._forest.tree_of(kind, thing) if thing is not None else ""
+        if (composite := self._ledger.composites.get(tree)) is not None:
+            self._see_tree(composite)
         if kind == PODS:
             self._see_pod(before, after)
-            thing = after if after is not None else before
             group = self._ledger.groups.get(group_of(thing)) if thing is not None else None
             if group is not None:
                 self._see_group(group)
@@ -160,6 +173,7 @@ class Transitions:
 
     def restored(self, now_s: float) -> None:
         """Gangs may be anything now."""
+        self._trees.clear()
         self._half.clear()
         self._decayed.clear()
         self._started = set(self._starts.started)
@@ -206,6 +220,23 @@ class Transitions:
         elif uid in self._half:
             self._half.discard(uid)
             self._count("gang empty after it was half held")
+
+    def _see_tree(self, composite: Object) -> None:
+        uid, was = uid_of(composite), self._trees.get(uid_of(composite))
+        if self._forest.has_started(composite):
+            if was in (None, "in part"):
+                self._trees[uid] = "started"
+                self._count("tree started" if was is None else "tree started after it was in part")
+            elif was == "started" and self._forest.was_emptied(composite):
+                self._trees[uid] = "emptied"
+                self._count("group of a started tree emptied")
+        elif self._forest.holding(composite):
+            if was is None:
+                self._trees[uid] = "in part"
+                self._count("tree in part")
+        elif was == "in part":
+            del self._trees[uid]
+            self._count("tree empty after it was in part")
 
     def _see_started(self, uid: str, group: Object, whole: bool) -> None:
         if uid not in self._started:

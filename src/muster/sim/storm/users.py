@@ -42,15 +42,14 @@ GATE = "example.com/hold"
 GANGS = (20, 27)
 _PRIORITIES = {"low": 10, "high": 1000}
 _OWNER_LOOKS_S = 5.0
-_POLICIES = ("replace", "hold", "restart", "release")
+POLICIES = ("replace", "hold", "restart", "release")
 
 
 class Gang(Struct):
-    """What an owner wants: `size` members, of which the group needs `min_count`."""
+    """What an owner wants: a group, and `size` members of it."""
 
     name: str
     size: int
-    min_count: int
     spec: Object
     manifest: Object  # of the group
     pod_annotations: dict[str, str]
@@ -99,9 +98,9 @@ class Users:
         for number in range(int(self._generator.integers(10, 13))):
             self._add_node("node", number, cpu=int(self._generator.integers(4, 9)), devices=2)
         for _ in range(int(self._generator.integers(*GANGS))):
-            self._post(self._add_gang, float(self._generator.uniform(0, self._storm_s - 60)))
+            self.post(self._add_gang, float(self._generator.uniform(0, self._storm_s - 60)))
         for _ in range(int(self._generator.integers(50, 80))):
-            self._post(self._act, float(self._generator.uniform(10, self._storm_s)))
+            self.post(self._act, float(self._generator.uniform(10, self._storm_s)))
         self._world.post(self._owners_look, _OWNER_LOOKS_S)
 
     def calm(self) -> None:
@@ -131,7 +130,7 @@ class Users:
 
     # ── when ─────────────────────────────────────────────────────────────────────────────────────
 
-    def _post(self, action: Callable[[], None], delay_s: float) -> None:
+    def post(self, action: Callable[[], None], delay_s: float) -> None:
         """Do it then, or as soon as the API server is there again."""
 
         def act() -> None:
@@ -160,7 +159,7 @@ class Users:
         if self._strikes(0.6):
             annotations["muster.dev/bind-timeout"] = str(self._generator.choice(["30", "60s", "2m"]))
         if self._strikes(0.4):
-            annotations["muster.dev/on-member-loss"] = str(self._generator.choice(_POLICIES))
+            annotations["muster.dev/on-member-loss"] = str(self._generator.choice(POLICIES))
         if self._strikes(0.2):
             annotations["muster.dev/ready-timeout"] = "45s"
         cpu = str(self._generator.choice(["1", "1", "500m", "2", "3"]))
@@ -177,27 +176,34 @@ class Users:
         gang = Gang(
             name=name,
             size=size,
-            min_count=min_count,
             spec=spec,
             manifest=manifest,
-            pod_annotations=self._ending(),
-            owner_uid=self._make_owner(name) if self._strikes(0.8) else "",
+            pod_annotations=self.draw_ending(),
+            owner_uid=self.make_owner(name) if self._strikes(0.8) else "",
             keeps_names=self._strikes(0.5),
             gated=gated,
             made={},
         )
-        self._gangs[name] = gang
-        late_s = float(self._generator.choice([0.0, 0.0, 2.0, 20.0]))
-        self._post(partial(self._make_group, gang), late_s)
-        for number in range(size):
+        self.add(gang, late_s=float(self._generator.choice([0.0, 0.0, 2.0, 20.0])))
+
+    def add(self, gang: Gang, *, late_s: float) -> None:
+        """Have this gang from now on: its members at once, its group so much later."""
+        self._gangs[gang.name] = gang
+        self.post(partial(self._make_group, gang), late_s)
+        for number in range(gang.size):
             self._make_member(gang, number)
+
+    def remove(self, name: str) -> None:
+        """The gang's group and members are deleted, and nobody makes them again."""
+        if self._gangs.pop(name, None) is not None:
+            self._delete(name)
 
     def _make_group(self, gang: Gang) -> None:
         if gang.name in self._gangs:
             gang.is_applied = True
             self._client.create("group", gang.manifest)
 
-    def _make_owner(self, name: str) -> str:
+    def make_owner(self, name: str) -> str:
         """Its uid, "" if it could not be made."""
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
         path = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
@@ -255,7 +261,7 @@ class Users:
                 self._delete(name)
         for gang in self._gangs.values():
             if gang.owner_uid:
-                gang.owner_uid = self._make_owner(gang.name) or gang.owner_uid
+                gang.owner_uid = self.make_owner(gang.name) or gang.owner_uid
             if gang.is_applied:
                 self._client.create("group", gang.manifest)
 
@@ -321,7 +327,7 @@ class Users:
             scheduler=SCHEDULER_NAMES[0],
             priority_class=str(self._generator.choice(["", "", "low", "high"])),
         )
-        self._client.create("pod", pod_manifest(self._new_name("pod"), spec, annotations=self._ending()))
+        self._client.create("pod", pod_manifest(self._new_name("pod"), spec, annotations=self.draw_ending()))
 
     def _cordon_or_uncordon(self) -> None:
         if node := self._pick(list(self._world.ledger.nodes.values())):
@@ -369,7 +375,8 @@ class Users:
 
     # ── chance ───────────────────────────────────────────────────────────────────────────────────
 
-    def _ending(self) -> dict[str, str]:
+    def draw_ending(self) -> dict[str, str]:
+        """Annotations that say how long a pod runs and how it ends; none: for ever."""
         if self._strikes(0.15):
             return {}
         annotations = {RUN_SECONDS: str(int(self._generator.integers(40, 500)))}

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from muster.sim.client import group_manifest, node_manifest, pod_manifest, pod_spec
+from muster.sim.client import composite_manifest, group_manifest, node_manifest, pod_manifest, pod_spec
 from muster.sim.loop import Checker, Simulation
 from muster.sim.run import START_S
 from muster.sim.storm.door import Landed
@@ -60,12 +60,19 @@ class Stage:
         min_count: int | None = None,
         cpu: str = "1",
         more: Object | None = None,
+        parent: str = "",
     ) -> None:
-        """A gang with all its members; `more`: what else their spec says."""
-        self.world.client.create("group", group_manifest(name, min_count or size))
+        """A gang with all its members; `more`: what else their spec says; `parent`: its composite."""
+        self.world.client.create("group", group_manifest(name, min_count or size, parent=parent))
         for number in range(size):
             spec = pod_spec({"cpu": cpu}, scheduler="muster", group=name) | (more or {})
             self.world.client.create("pod", pod_manifest(f"{name}-{number}", spec))
+
+    def tree(self, name: str, groups: str, *, needed: int | None = None, cpu: str = "1") -> None:
+        """A composite of gangs of two with these names; the other way round, as nobody says who is first."""
+        for group in groups.split():
+            self.gang(group, 2, cpu=cpu, parent=name)
+        self.world.client.create("composite", composite_manifest(name, needed or len(groups.split())))
 
     def pod(self, name: str, *, scheduler: str = "muster") -> None:
         """A lone pod."""

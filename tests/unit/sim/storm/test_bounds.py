@@ -12,7 +12,9 @@ from muster.sim.storm.bounds import (
     NotHeldIdle,
     NoticesBackup,
     SaysWhatIs,
+    TreesNotHeldIdle,
 )
+from muster.sim.storm.forest import Forest
 from muster.sim.storm.promises import Starts
 
 
@@ -54,6 +56,54 @@ def test_time_without_a_leader_does_not_count(stage: Stage) -> None:
     assert list(checker.check(stage.world.now_s() + 1000.0)) == []
 
 
+def half_grown(*, owned: bool) -> tuple[TreesNotHeldIdle, Stage]:
+    """A checker that sees a tree of which one group is bound and the other may not be."""
+    stage = Stage()
+    forest = Forest(stage.world.ledger)
+    checker = TreesNotHeldIdle(stage.world, forest)
+    stage.world.ledger.readers += [forest, checker]
+    stage.run(10.0)
+    stage.world.door.denied.add("b")
+    stage.tree("tree", "a b")
+    stage.run(10.0)
+    for name in ("a-0", "a-1") if owned else ():
+        stage.object(name)["metadata"]["ownerReferences"] = [{"controller": True}]
+    checker.see("pods", None, stage.object("a-0"), stage.world.now_s())
+    look(checker, stage)
+    return checker, stage
+
+
+def test_a_tree_that_is_half_held_for_too_long_is_found() -> None:
+    checker, stage = half_grown(owned=True)
+    now_s = stage.world.now_s()
+    assert list(checker.check(now_s + 300.0 + GRACE_S - 1.0)) == []
+    found = next(iter(checker.check(now_s + 300.0 + GRACE_S + 1.0)))
+    assert found.startswith("tree tree has not started and holds a-0, a-1 since")
+
+
+def test_of_a_tree_bare_pods_are_exempt() -> None:
+    checker, stage = half_grown(owned=False)
+    assert list(checker.check(stage.world.now_s() + 1000.0)) == []
+
+
+def test_a_group_of_a_tree_under_way_may_not_say_that_it_is_whole() -> None:
+    stage = Stage()
+    forest = Forest(stage.world.ledger)
+    checker = SaysWhatIs(stage.world, forest)
+    stage.world.ledger.readers += [forest, checker]
+    stage.run(10.0)
+    stage.world.door.denied.add("b")
+    stage.tree("tree", "a b")
+    stage.run(10.0)
+    assert look(checker, stage, after_s=SAID_WITHIN_S + 1.0) == []
+    group = stage.world.ledger.groups["a"]
+    group["status"]["conditions"] = [{"type": "muster.dev/Whole", "status": "True"}]
+    checker.see("podgroups.scheduling.k8s.io", None, group, stage.world.now_s())
+    look(checker, stage)
+    (found,) = look(checker, stage, after_s=2 * SAID_WITHIN_S + 2.0)
+    assert "group a has 2 of 2 placed" in found
+
+
 def look(checker: Bounded, stage: Stage, *, after_s: float = 0.0) -> list[str]:
     return list(checker.check(stage.world.now_s() + after_s))
 
@@ -61,7 +111,7 @@ def look(checker: Bounded, stage: Stage, *, after_s: float = 0.0) -> list[str]:
 def unsaid(conditions: list[dict[str, str]]) -> tuple[SaysWhatIs, Stage]:
     """A checker that sees a whole gang of two which says no more than this."""
     stage = Stage(nodes=1)
-    checker = SaysWhatIs(stage.world)
+    checker = SaysWhatIs(stage.world, Forest(stage.world.ledger))
     stage.run(10.0)
     stage.gang("g", 2, cpu="1")
     stage.run(10.0)

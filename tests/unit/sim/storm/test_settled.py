@@ -3,6 +3,7 @@
 import pytest
 from tests.unit.sim.storm.stage import Stage
 
+from muster.sim.storm.forest import Forest
 from muster.sim.storm.promises import Starts
 from muster.sim.storm.settled import COUNTED_WITHIN_S, ConditionsAgree, KnowsWhatIs, WholeOrEmpty
 
@@ -19,13 +20,13 @@ def settled(size: int, *, cpu: str = "1") -> tuple[Stage, Starts]:
 
 
 def complaints(stage: Stage, starts: Starts) -> list[str]:
-    return list(WholeOrEmpty(stage.world, starts).check(stage.world.now_s()))
+    return list(WholeOrEmpty(stage.world, starts, Forest(stage.world.ledger)).check(stage.world.now_s()))
 
 
 def test_a_gang_that_is_whole_is_in_order() -> None:
     stage, starts = settled(4)
     assert complaints(stage, starts) == []
-    assert list(ConditionsAgree(stage.world).check(0.0)) == []
+    assert list(ConditionsAgree(stage.world, Forest(stage.world.ledger)).check(0.0)) == []
 
 
 def test_a_gang_that_waits_is_found() -> None:
@@ -57,7 +58,9 @@ def test_a_group_that_is_placed_and_does_not_say_so_is_found() -> None:
     stage, _ = settled(2)
     group = stage.world.ledger.groups["g"]
     group["status"]["conditions"] = []
-    assert list(ConditionsAgree(stage.world).check(0.0)) == ["group g has 2 of 2 placed and does not say so"]
+    assert list(ConditionsAgree(stage.world, Forest(stage.world.ledger)).check(0.0)) == [
+        "group g has 2 of 2 placed and does not say so"
+    ]
 
 
 def test_a_count_that_is_not_so_is_found() -> None:
@@ -68,8 +71,8 @@ def test_a_count_that_is_not_so_is_found() -> None:
     others = [each for each in group["status"]["conditions"] if each["type"] != whole["type"]]
     group["status"]["conditions"] = [*others, told]
     later_s = stage.world.now_s() + COUNTED_WITHIN_S
-    assert len(list(ConditionsAgree(stage.world).check(later_s))) == 1
-    assert list(ConditionsAgree(stage.world).check(stage.world.now_s())) == []
+    assert len(list(ConditionsAgree(stage.world, Forest(stage.world.ledger)).check(later_s))) == 1
+    assert list(ConditionsAgree(stage.world, Forest(stage.world.ledger)).check(stage.world.now_s())) == []
 
 
 def test_those_that_have_succeeded_are_not_counted_among_the_running() -> None:
@@ -80,7 +83,14 @@ def test_those_that_have_succeeded_are_not_counted_among_the_running() -> None:
     others = [each for each in group["status"]["conditions"] if each["type"] != whole["type"]]
     told = {**whole, "message": "2 created, 2 bound, 1 running, 1 succeeded of 2 needed"}
     group["status"]["conditions"] = [*others, told]
-    assert list(ConditionsAgree(stage.world).check(stage.world.now_s() + COUNTED_WITHIN_S)) == []
+    assert (
+        list(
+            ConditionsAgree(stage.world, Forest(stage.world.ledger)).check(
+                stage.world.now_s() + COUNTED_WITHIN_S
+            )
+        )
+        == []
+    )
 
 
 def test_a_replica_that_was_not_told_that_a_pod_is_gone_is_found() -> None:
@@ -90,3 +100,46 @@ def test_a_replica_that_was_not_told_that_a_pod_is_gone_is_found() -> None:
     said = list(KnowsWhatIs(stage.world).check(0.0))
     assert len(said) == len(stage.world.replicas)
     assert said[0].endswith("and it is None")
+
+
+# ── composite groups ─────────────────────────────────────────────────────────────────────────────
+
+
+def grown(*, needed: int | None = None, denied: str = "") -> tuple[Stage, Starts, Forest]:
+    """A tree of two gangs of two, after a while."""
+    stage = Stage()
+    starts, forest = Starts(stage.world.ledger), Forest(stage.world.ledger)
+    stage.world.ledger.readers += [starts, forest]
+    stage.run(10.0)
+    stage.world.door.denied.add(denied)
+    stage.tree("tree", "a b", needed=needed)
+    stage.run(10.0)
+    for name in stage.bound():
+        stage.object(name)["metadata"]["ownerReferences"] = [{"controller": True}]
+    return stage, starts, forest
+
+
+def of_trees(stage: Stage, starts: Starts, forest: Forest) -> list[str]:
+    found = WholeOrEmpty(stage.world, starts, forest).check(stage.world.now_s())
+    return [complaint for complaint in found if complaint.startswith("tree")]
+
+
+def test_a_tree_that_is_whole_is_in_order() -> None:
+    assert of_trees(*grown()) == []
+
+
+def test_a_tree_that_could_be_whole_and_is_not_is_found() -> None:
+    assert of_trees(*grown(denied="b")) == ["tree tree has 1 of 2 groups whole, and others could be"]
+
+
+def test_a_tree_that_cannot_be_whole_may_hold_nothing() -> None:
+    stage, starts, forest = grown(denied="b")
+    stage.world.ledger.members["b"].clear()
+    assert of_trees(stage, starts, forest) == ["tree tree never started, and a-0, a-1 hold room"]
+    stage.world.ledger.members["a"].clear()
+    assert of_trees(stage, starts, forest) == []
+
+
+def test_a_group_waits_with_right_where_its_tree_lacks_others() -> None:
+    stage, starts, forest = grown(needed=3)
+    assert list(WholeOrEmpty(stage.world, starts, forest).check(0.0)) == []
