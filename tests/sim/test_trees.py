@@ -1,7 +1,8 @@
 """Trees of groups under random trouble, on a seed: whatever happened, once it ends all of them run and stay.
 
-The storm plays lone gangs only; here composites of gangs and basic groups lose members, answers, leaders and
-whole groups.  The trouble is the unit tests' world: one scheduler, and an API that does what it is told.
+Some seeds of the storm play trees, too (`sim/storm/trees.py`), of one level.  Here composites of gangs, basic
+groups and composites lose members, answers, leaders and whole groups.  The trouble is the unit tests' world:
+one scheduler, and an API that does what it is told.
 """
 
 from collections.abc import Callable
