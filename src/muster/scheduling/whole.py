@@ -154,7 +154,7 @@ def _reason(books: Books, leaf: Cast, gang: Gang | None, counts: Counts, said: C
         if reason in (standing.RELEASING, standing.RELEASED):
             return standing.RELEASED if gang is not None and gang.cause else ""
         return standing.RESTARTING if reason == standing.RESTARTING else standing.NOTHING_BOUND
-    if counts.held and not standing.tree_has_started(books, leaf):
+    if (counts.held or counts.succeeded) and not standing.tree_has_started(books, leaf):
         return standing.HALF_HELD if gang is not None and gang.has_bare else standing.UNDER_WAY
     if counts.bound < counts.needed:
         if not counts.held and not leaf.stages[Stage.WAITING]:

@@ -57,6 +57,17 @@ def test_a_group_of_a_tree_may_have_a_shorter_time_of_its_own() -> None:
     assert released(in_part(b=Terms(bind_timeout_s=30.0)).run(40)) == ["b-0"]
 
 
+def test_a_group_that_has_succeeded_in_a_tree_in_part_is_under_way_and_no_new_leader_believes_otherwise() -> (
+    None
+):
+    """As seed 32 of the storm: it said that it was whole, and the others were never released."""
+    world = in_part().run(60)
+    world.end("a-0", "a-1").run(60)
+    assert "2 succeeded" in words(world, "a")
+    assert whole(world, "a") == ("False", "UnderWay")
+    assert released(world.restart().run(300)) == ["b-0"]
+
+
 def test_a_group_that_is_whole_is_under_way_until_its_tree_is() -> None:
     world = in_part().run(40)
     assert whole(world, "a") == ("False", "UnderWay")
