@@ -147,6 +147,12 @@ class Gangs:
         else:
             self._due.put(entity, (at_s,))
 
+    def look_by(self, entity: EntityKey, at_s: float) -> None:
+        """Have it looked at then, or earlier if that has been arranged."""
+        known = self._due.find_rank(entity)
+        if known is None or at_s < known[0]:
+            self._due.put(entity, (at_s,))
+
     def count_at(self, entity: EntityKey, at_s: float) -> None:
         """Have its members counted then, or earlier if that has been arranged."""
         known = self._counts_due.find_rank(entity)

@@ -144,7 +144,9 @@ def tend_gang(books: Books, leaf: Cast, group: Group, now_s: float) -> list[Effe
     else:
         gang.since_s, gang.has_bare, gang.is_lost = None, False, False
         give_up_rooms(books, entity, now_s)
-        books.gangs.look_at(entity, gang.not_before_s if gang.not_before_s > now_s else None)
+        books.gangs.look_at(entity, None)
+    if gang.not_before_s > now_s:  # who waits after a release is tried again then, however far the gang is
+        books.gangs.look_by(entity, gang.not_before_s)
     return effects + see_whole(books, leaf, now_s)
 
 

@@ -321,6 +321,20 @@ def test_a_restarted_gang_is_under_way_again() -> None:
     assert world.run(20).bound == set()
 
 
+def test_who_waits_after_a_release_is_tried_again_though_the_gang_needs_less_and_counts_as_started() -> None:
+    """As seed 254 of the storm: the look at it was forgotten, and the member waited for ever."""
+    world = World().node("n1", cpu=4).group("g", 3, terms=Terms(on_member_loss="release"))
+    owned(world, "g", 0, 1, 2).run(1)
+    world.grace_s = 30.0
+    world.delete("g-0").run(1)
+    assert released(world) == ["g-1", "g-2"]
+    world.end("g-1", "g-2").run(1)
+    world.change_group("g", min_count=1)
+    owned(world, "g", 0).run(5)
+    assert world.node_of("g-0") == ""
+    assert world.run(10).node_of("g-0") == "n1"
+
+
 def test_release_gives_up_the_survivors_and_waits_a_while() -> None:
     world = lose_one(started(on_member_loss="release"))
     assert released(world) == ["g-1", "g-2"]
