@@ -35,7 +35,7 @@ STORM_FAILED_ONCE: dict[int, str] = {
     209: "an older write landed late, and a gang that was whole again went on saying that it is not",
     1171: "a claim that had its volume was made anew while others were waited for, and its pod was bound",
     1159: "a nomination that was taken back with a preparation was thought to be somebody's promise",
-    254: "a member waited for ever after a release, for its gang needed less meanwhile and counted as started",
+    254: "a member waited for ever after a release, for its gang needed less meanwhile and was started",
     32: "a group of a tree in part had succeeded and said that it is whole: the others were never released",
 }
 

@@ -19,7 +19,7 @@ RELEASING, RELEASED, RESTARTING = "Releasing", "Released", "Restarting"
 NOTHING_BOUND, FINISHED = "NothingBound", "Finished"
 MEMBERS_LOST, MIN_COUNT_RAISED = "MembersLost", "MinCountRaised"
 NOT_STARTED = frozenset({UNDER_WAY, HALF_HELD, RELEASING, RELEASED, RESTARTING, NOTHING_BOUND})
-_AFTER_THE_START = frozenset({MEMBERS_LOST, MIN_COUNT_RAISED, RESTARTING, FINISHED})
+AFTER_THE_START = frozenset({MEMBERS_LOST, MIN_COUNT_RAISED, RESTARTING, FINISHED})
 
 # the pod ended because its kubelet would not have it
 _VOID_REASONS = ("UnexpectedAdmissionError", "NodeAffinity", "NodePorts", "Terminated", "NodeShutdown")
@@ -112,17 +112,17 @@ def bind_timeout_s(books: Books, cast: Cast) -> float:
 def says_tree_started(books: Books, root: Cast) -> bool:
     """Whether a tree had started, by what stands on its groups: what a new scheduler has to go by.
 
-    `muster.dev/Whole` is True of none of them before.  A group of which nothing is left, or that is no more,
-    has had its time.
+    `muster.dev/Whole` is True of none of them before, and tells of one whose minimum is bound that its tree
+    is under way.  A group of which nothing is left, or that is no more, has had its time, unless one that is
+    there says otherwise, or never had its minimum.
     """
     said = [books.conditions.of_group(leaf.group, WHOLE) for leaf in root.leaves() if leaf.group is not None]
-    if any(one is not None and (one.status == "True" or one.reason in _AFTER_THE_START) for one in said):
+    if any(one is not None and (one.status == "True" or one.reason in AFTER_THE_START) for one in said):
         return True
-    needed = root.group.needed if root.group is not None else 1
-    return (
-        len(root.children) < needed
-        or sum(_has_run(books, child) for child in root.children.values()) >= needed
-    )
+    if any(one is not None and one.reason in (UNDER_WAY, HALF_HELD) for one in said):
+        return False
+    needed = min(root.group.needed if root.group is not None else 1, len(root.children))
+    return sum(_has_run(books, child) for child in root.children.values()) >= needed
 
 
 def _has_run(books: Books, cast: Cast) -> bool:

@@ -17,7 +17,7 @@ from muster.scheduling.members import Cast, EntityKey, Stage, group_entity
 from muster.scheduling.metrics import GANGS_STARTED
 from muster.scheduling.preparation import describe
 from muster.scheduling.queue import Place
-from muster.scheduling.standing import count, says_started
+from muster.scheduling.standing import count, says_started, tree_has_started
 from muster.scheduling.whole import say_counts, whole_condition
 
 NOT_READY = "NotReadyForScheduling"
@@ -126,9 +126,10 @@ def say_scheduled(books: Books, cast: Cast, now_s: float) -> list[Effect]:
         has_keys = each.group is not None and each.group.topology_keys
         if has_keys and find_split(each, books.state.snapshot(), books.runner) is not None:
             return []
-    # a first start says all there is to say; where the gang had been given up, that is taken back as well
-    was_given_up = books.conditions.of_group(group, WHOLE) is not None
-    whole = whole_condition(books, cast, starts=True) if was_given_up else None
+    # a first start says all there is to say; where the gang had been given up, that is taken back as well,
+    # and of a tree that is under way a new leader could not tell that it is
+    is_news = books.conditions.of_group(group, WHOLE) is not None or not tree_has_started(books, cast)
+    whole = whole_condition(books, cast, starts=True) if is_news else None
     said = [_scheduled()] if whole is None else [_scheduled(), whole]
     patch = books.conditions.patch_group(group, said, remove=[WAITING], now_s=now_s)
     if patch is None:

@@ -26,7 +26,8 @@ from muster.framework.ports import (
     PodSeen,
 )
 from muster.scheduling.binding import STALE, UNKNOWN, cause_of
-from muster.scheduling.conditions import INITIALLY_SCHEDULED
+from muster.scheduling.conditions import INITIALLY_SCHEDULED, WHOLE
+from muster.scheduling.standing import AFTER_THE_START
 from muster.sim.loop import Noting
 from muster.sim.view import GPU, GPU_MILLI, Amounts, amount
 
@@ -54,6 +55,7 @@ class Told:
         self.least_needed: dict[str, int] = {}  # uid of a group → the least minimum it was ever told to have
         self.ever_bound: dict[str, set[str]] = {}  # uid of a group → uids of members that were ever bound
         self.judges: list[Judge] = []
+        self._begun: set[str] = set()  # uids of composites that had started
 
     def observe(self, event: Event, effects: tuple[Effect, ...], now_s: float) -> None:
         """Learn, take note of the bindings asked for, and have them judged."""
@@ -102,8 +104,10 @@ class Told:
             case GroupSeen(group):
                 self._learn_group(group)
             case GroupGone(key):
+                self._note_begun(self.groups[key].parent if key in self.groups else None)
                 self.groups.pop(key, None)
             case CompositeSeen(group):
+                self._note_begun(group.key)
                 self.composites[group.key] = group
             case CompositeGone(key):
                 self.composites.pop(key, None)
@@ -168,10 +172,21 @@ class Told:
         return not is_said and len(self.ever_bound.get(group.uid, ())) < self.least_needed[group.uid]
 
     def is_tree_under_way(self, composite: GroupKey) -> bool:
-        """Whether fewer groups of this tree than it needs have ever had their minimum bound."""
-        tree = self.composites.get(composite)
-        begun = sum(not self.is_under_way(group) for group in self.groups_in(composite))
-        return tree is not None and begun < tree.needed
+        """Whether fewer groups of this tree than it needs have ever had their minimum bound.
+
+        One that has started stays so when its minimum is raised or a group of it goes; since then its groups
+        say that they are whole, or what they have lost.
+        """
+        tree, groups = self.composites.get(composite), self.groups_in(composite)
+        if tree is None or tree.uid in self._begun or any(map(_says_started, groups)):
+            return False
+        return sum(not self.is_under_way(group) for group in groups) < tree.needed
+
+    def _note_begun(self, composite: GroupKey | None) -> None:
+        """The tree is about to change: whether it has started is to be remembered."""
+        tree = self.composites.get(composite) if composite is not None else None
+        if tree is not None and not self.is_tree_under_way(tree.key):
+            self._begun.add(tree.uid)
 
     def count_placed(self, group: GroupKey) -> int:
         """Members that count toward the minimum: on the wire, bound and not failed, or succeeded."""
@@ -255,6 +270,12 @@ class RoomAsTold(Noting):
             over = [key for key, asked in taken.items() if asked > amount(str(offered.get(key, 0)))]
             if over:
                 self._complaints.append(f"node {name} was given more {', '.join(sorted(over))} than it has")
+
+
+def _says_started(group: Group) -> bool:
+    """Whether it says what is said only once its tree has started."""
+    said = group.find_condition(WHOLE)
+    return said is not None and (said.status == "True" or said.reason in AFTER_THE_START)
 
 
 def requests_of(pod: Pod) -> Amounts:

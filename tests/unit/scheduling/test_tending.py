@@ -134,6 +134,17 @@ def test_a_new_leader_does_not_take_a_tree_for_started_of_which_one_group_is() -
     assert released(world) == ["a-0", "a-1", "b-0"]
 
 
+@pytest.mark.parametrize("seconds", [1, 60])
+def test_a_group_deleted_while_its_tree_is_under_way_makes_no_new_leader_believe_that_it_had_started(
+    seconds: int,
+) -> None:
+    """As seeds 136 and 284 of the storm: the others were never released."""
+    world = in_part().run(seconds)
+    assert whole(world, "a") == ("False", "UnderWay")
+    world.delete("b-0", "b-1").delete_group("b").restart().run(305)
+    assert released(world) == ["a-0", "a-1"]
+
+
 def test_a_tree_of_which_nothing_is_left_is_under_way_again() -> None:
     world = running_for_an_hour().delete("a-0", "a-1", "b-0", "b-1").run(1)
     world.refused = {"b-1": REFUSED}

@@ -12,6 +12,7 @@ from muster.framework.ports import (
     BindPod,
     CompositeGone,
     CompositeSeen,
+    GroupGone,
     GroupSeen,
     NodeGone,
     NodeSeen,
@@ -73,6 +74,28 @@ def test_of_a_tree_that_has_started_one_group_may_be_filled_alone() -> None:
     told, checker = tell_tree(said=(Condition("PodGroupInitiallyScheduled", "True"),))
     told.observe(TimeReached(), (bind("a"),), 1.0)
     assert list(checker.check(1.0)) == []
+
+
+def test_a_tree_that_has_started_stays_so_when_a_group_of_it_goes_or_its_minimum_is_raised() -> None:
+    told, checker = tell_tree()
+    told.observe(seen_pod("c", node="n1"), (), 0.1)
+    told.observe(PodSeen(seen_pod("d", node="n1").pod, ObjectKey("default", "h")), (), 0.1)
+    tree = told.composites[ObjectKey("default", "tree")]
+    told.observe(GroupGone(ObjectKey("default", "h")), (), 0.2)
+    told.observe(CompositeSeen(replace(tree, min_count=3)), (), 0.3)
+    told.observe(TimeReached(), (bind("a"),), 1.0)
+    assert list(checker.check(1.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "count"), [("False", "MembersLost", 0), ("False", "UnderWay", 1)]
+)
+def test_what_a_group_says_tells_whether_its_tree_had_started(status: str, reason: str, count: int) -> None:
+    told, checker = tell_tree()
+    said = (Condition("muster.dev/Whole", status, reason),)
+    told.observe(GroupSeen(replace(told.groups[GANG], conditions=said)), (), 0.1)
+    told.observe(TimeReached(), (bind("a"),), 1.0)
+    assert len(list(checker.check(1.0))) == count
 
 
 def test_a_composite_that_is_gone_is_no_tree() -> None:
