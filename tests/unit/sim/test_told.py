@@ -81,7 +81,7 @@ def test_a_tree_that_has_started_stays_so_when_a_group_of_it_goes_or_its_minimum
     told.observe(seen_pod("c", node="n1"), (), 0.1)
     told.observe(PodSeen(seen_pod("d", node="n1").pod, ObjectKey("default", "h")), (), 0.1)
     tree = told.composites[ObjectKey("default", "tree")]
-    told.observe(GroupGone(ObjectKey("default", "h")), (), 0.2)
+    told.observe(GroupGone(ObjectKey("default", "h"), "uid-h"), (), 0.2)
     told.observe(CompositeSeen(replace(tree, min_count=3)), (), 0.3)
     told.observe(TimeReached(), (bind("a"),), 1.0)
     assert list(checker.check(1.0)) == []
