@@ -34,6 +34,9 @@ FOUND_BY: dict[str, int] = {  # where nothing is said, the first
     "double-claims-not-told": 2,
     "restored-store-unnoticed": 25,
     "chosen-devices-forgotten": 14,
+    "tree-in-part": 4,
+    "tree-never-released": 40,
+    "tree-said-whole-too-soon": 4,
 }
 
 

@@ -145,6 +145,18 @@ def test_a_group_deleted_while_its_tree_is_under_way_makes_no_new_leader_believe
     assert released(world) == ["a-0", "a-1"]
 
 
+def test_a_deleted_group_counts_as_done_only_where_the_others_have_had_their_minimum() -> None:
+    """Another scheduler may have said of `a` that it is scheduled, and nothing else of anybody."""
+    world = tree().change_group("tree", min_count=3).group("c", 1, parent=key_of("tree"))
+    world.refused = {"b-1": REFUSED}
+    owned(owned(owned(world, "a", 0, 1), "b", 0, 1), "c", 0).run(1)
+    scheduled = world.condition("a")
+    assert scheduled is not None
+    world.change_group("a", conditions=(scheduled,)).change_group("b", conditions=())
+    world.delete("c-0").delete_group("c").restart().run(305)
+    assert released(world) == ["a-0", "a-1", "b-0"]
+
+
 def test_a_tree_of_which_nothing_is_left_is_under_way_again() -> None:
     world = running_for_an_hour().delete("a-0", "a-1", "b-0", "b-1").run(1)
     world.refused = {"b-1": REFUSED}
