@@ -18,7 +18,7 @@ from muster.scheduling.contradictions import find_fault
 from muster.scheduling.gangs import RELEASE
 from muster.scheduling.members import Cast, EntityKey, Stage, group_entity
 from muster.scheduling.standing import bind_timeout_s, has_started, is_ours, says_tree_started
-from muster.scheduling.transaction import BIND_TIMEOUT, end_gang, go_on_ending, held_since, tend_gang
+from muster.scheduling.transaction import BIND_TIMEOUT, end_gang, go_on_ending, is_late, tend_gang
 
 
 def tend_gangs(books: Books, root: EntityKey, cast: Cast, now_s: float) -> list[Effect]:
@@ -103,14 +103,9 @@ def _tend_tree(books: Books, root: EntityKey, cast: Cast, now_s: float) -> list[
         gang.since_s, gang.started_s = None, now_s if gang.started_s is None else gang.started_s
         books.gangs.look_at(root, None)
         return []
-    if gang.since_s is None:
-        gang.since_s = held_since(cast, group, now_s)
-    timeout_s = bind_timeout_s(books, cast)
-    due_s = gang.since_s + timeout_s
-    if now_s < due_s:
-        books.gangs.look_at(root, due_s)
+    if not is_late(books, root, gang, cast, group, now_s):
         return []
-    books.gangs.look_at(root, None)
+    timeout_s = bind_timeout_s(books, cast)
     cause = f"composite group {group.key} was not whole within {timeout_s:.0f} s"
     effects: list[Effect] = []
     for leaf in cast.leaves():

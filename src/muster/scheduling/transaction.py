@@ -180,16 +180,20 @@ def _tend_under_way(
 ) -> list[Effect]:
     """Wait for the rest, or give up."""
     gang.is_lost = False
-    if gang.since_s is None:
-        gang.since_s = held_since(leaf, group, now_s)
-    timeout_s = bind_timeout_s(books, leaf)
-    due_s = gang.since_s + timeout_s
-    if now_s < due_s:
-        books.gangs.look_at(entity, due_s)
+    if not is_late(books, entity, gang, leaf, group, now_s):
         return []
-    books.gangs.look_at(entity, None)
-    cause = f"it was not whole within {timeout_s:.0f} s: {counts.bound} of {counts.needed} members were bound"
+    within = f"{bind_timeout_s(books, leaf):.0f} s"
+    cause = f"it was not whole within {within}: {counts.bound} of {counts.needed} members were bound"
     return end_gang(books, leaf, group, ending=RELEASE, kind=BIND_TIMEOUT, cause=cause, now_s=now_s)
+
+
+def is_late(books: Books, entity: EntityKey, gang: Gang, cast: Cast, group: Group, now_s: float) -> bool:
+    """Whether a gang or tree holds room longer than it may before its start; else it is looked at then."""
+    if gang.since_s is None:
+        gang.since_s = _held_since(cast, group, now_s)
+    due_s = gang.since_s + bind_timeout_s(books, cast)
+    books.gangs.look_at(entity, due_s if now_s < due_s else None)
+    return now_s >= due_s
 
 
 def _tend_started(
@@ -199,7 +203,7 @@ def _tend_started(
     gang.since_s = None
     give_up_rooms(books, entity, now_s)
     if gang.started_s is None:
-        gang.started_s = held_since(leaf, group, now_s)
+        gang.started_s = _held_since(leaf, group, now_s)
     effects: list[Effect] = []
     if not counts.held and not counts.succeeded and leaf.stages[Stage.WAITING]:
         gang.end_run(now_s)  # it begins anew
@@ -361,7 +365,7 @@ def _half_held(books: Books, leaf: Cast, group: Group, cause: str) -> str:
 # ── facts ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def held_since(cast: Cast, group: Group, now_s: float) -> float:
+def _held_since(cast: Cast, group: Group, now_s: float) -> float:
     """When the first member that holds room now was bound, by what the API says on it."""
     times = [
         parse_seconds(condition.last_transition_time)
