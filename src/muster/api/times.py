@@ -1,8 +1,10 @@
 """Kubernetes' time texts (RFC 3339, UTC, whole seconds) and seconds since the Unix epoch."""
 
+import re
 from datetime import UTC, datetime
 
 _LAST_S = 253_402_300_799.0
+_DURATION = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
 _ZERO = datetime(1, 1, 1, tzinfo=UTC)
 
 
@@ -26,3 +28,8 @@ def format_moment(moment: datetime, timespec: str) -> str | None:
     four digits; None for the first moment of year 1, which is Go's way to say that there is none."""
     moment = moment.astimezone(UTC)
     return None if moment == _ZERO else moment.replace(tzinfo=None).isoformat(timespec=timespec) + "Z"
+
+
+def is_duration(text: str) -> bool:
+    """Whether the text is a duration as Go writes it (`time.ParseDuration`): "1h30m", "-1.5s", "0"."""
+    return _DURATION.fullmatch(text) is not None

@@ -61,18 +61,20 @@ def impersonated(request: Request) -> Request:
             '"users" in API group "" at the cluster scope'
         )
         raise Refused(message, details={"name": user, "kind": "users"})
-    asked = request.headers.get("impersonate-group", "")
-    groups = tuple(group.strip() for group in asked.split(",") if group.strip())
+    groups = _groups_asked(request)
     if user != "system:anonymous" and _AUTHENTICATED not in groups:
         groups = (*groups, _AUTHENTICATED)
     kept = {key: value for key, value in request.headers.items() if not key.startswith("impersonate-")}
     return structs.replace(request, user=user, groups=groups, headers=kept)
 
 
+def _groups_asked(request: Request) -> tuple[str, ...]:
+    asked = request.headers.get("impersonate-group", "")
+    return tuple(group.strip() for group in asked.split(",") if group.strip())
+
+
 def _nobody(request: Request) -> Refused:
-    groups = [
-        group.strip() for group in request.headers.get("impersonate-group", "").split(",") if group.strip()
-    ]
+    groups = _groups_asked(request)
     listed = f"[]string{{{', '.join(map(quoted, groups))}}}"
     who = (
         f'&user.DefaultInfo{{Name:"", UID:{quoted(request.headers.get("impersonate-uid", ""))}, '

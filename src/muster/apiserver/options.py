@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from muster.api.times import is_duration
 from muster.apiserver.codec import DecodeError, Reading, decode
 from muster.apiserver.exchange import Request
 from muster.apiserver.kinds import Cause, Object, Refused
@@ -17,7 +18,6 @@ from muster.apiserver.schemas import Schemas
 from muster.apiserver.statuses import bad_request, invalid
 
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)")
-_DURATION = re.compile(r"[-+]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)")
 _MANAGER_LENGTH = 128
 _MATCHES = '"Exact", "NotOlderThan", ""'
 
@@ -104,7 +104,7 @@ def _unprintable(manager: str) -> list[Cause]:
 def check_timeout(request: Request) -> None:
     """Refuse (400) a `timeout` in the query that is no duration of Go's; nothing here takes that long."""
     text = request.first("timeout")
-    if text and not _DURATION.fullmatch(text):
+    if text and not is_duration(text):
         why = "missing unit in" if _NUMBER.fullmatch(text) else "invalid"
         raise bad_request(
             f"invalid timeout specified in the request URL - time: {why} duration {quoted(text)}"

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from muster.api.times import format_moment, format_seconds, parse_seconds
+from muster.api.times import format_moment, format_seconds, is_duration, parse_seconds
 
 
 def test_a_time_survives_the_way_there_and_back() -> None:
@@ -44,3 +44,13 @@ def test_a_year_below_1000_keeps_its_four_digits() -> None:
 
 def test_the_first_moment_of_all_is_no_time() -> None:
     assert format_moment(datetime(1, 1, 1, tzinfo=UTC), "seconds") is None
+
+
+@pytest.mark.parametrize("text", ["0", "1h30m", "-1.5s", ".5ms", "+2us"])
+def test_a_duration_has_a_unit_after_every_number(text: str) -> None:
+    assert is_duration(text)
+
+
+@pytest.mark.parametrize("text", ["", "1", "s", "1d", "1h30", "1 s", "--1s"])
+def test_anything_else_is_no_duration(text: str) -> None:
+    assert not is_duration(text)

@@ -6,9 +6,9 @@ Only what is wrong beyond doubt is told: patterns are those of RE2, which Python
 import re
 import warnings
 
+from muster.api.times import is_duration
 from muster.apiserver.expressions.syntax import Fault, Node
 
-_DURATION = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
 _TIMESTAMP = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
 )
@@ -21,7 +21,7 @@ _BEYOND_DOUBT = (
 
 
 def _duration(node: Node) -> Fault | None:
-    is_wrong = node.name == "string" and not _DURATION.fullmatch(node.text)
+    is_wrong = node.name == "string" and not is_duration(node.text)
     return Fault(node.at, "invalid duration argument") if is_wrong else None
 
 
