@@ -293,10 +293,8 @@ class Snapshot:
                 self._memo[key] = build(self._origin or self)
             known = (self._memo[key], 0)
         if self._parent is not None and known[1] < self._inherited == len(self._parent._moves):
-            known = (
-                self._parent.fold(key, build, step),
-                self._inherited,
-            )  # for the forks after this one, too
+            # asked of the parent, it is known to the forks after this one, too
+            known = (self._parent.fold(key, build, step), self._inherited)
         value: Value = known[0]
         if known[1] < len(self._moves):
             value = step(value, self._moves[known[1] :])

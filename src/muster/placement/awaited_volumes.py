@@ -24,7 +24,7 @@ from muster.api.storage import (
 )
 from muster.cluster.snapshot import Snapshot
 from muster.cluster.volumes import ClaimKey, Volumes, claims_of
-from muster.placement.volume_offers import VolumeOffers
+from muster.placement.volume_offers import offers_of
 
 
 class Awaited(NamedTuple):
@@ -62,7 +62,7 @@ def find_awaited(pods: Iterable[Pod], snapshot: Snapshot) -> Awaited:
     """
     counts = Counter(key for pod in pods for key, _ in claims_of(pod))
     placed = Counter(key for move in snapshot.moves for key, _ in claims_of(move.pod))
-    offers, volumes = VolumeOffers(snapshot), snapshot.volumes
+    offers, volumes = offers_of(snapshot), snapshot.volumes
     coming, shared = [], []
     for key in sorted(counts):
         claim = volumes.claims.get(key)

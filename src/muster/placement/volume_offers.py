@@ -270,6 +270,12 @@ def is_in_zone(node: Node, volume: PersistentVolume) -> bool:
     return True
 
 
+def offers_of(snapshot: Snapshot) -> VolumeOffers:
+    """What the frozen snapshot has to offer, reckoned once."""
+    offers: VolumeOffers = snapshot.fold("VolumeBinding offers", VolumeOffers, lambda value, moves: value)
+    return offers
+
+
 def is_free(volume: PersistentVolume) -> bool:
     """Whether a volume that nobody was promised may be given away: it is available, and stays."""
     return volume.metadata.deletion_timestamp is None and volume.status.phase == AVAILABLE

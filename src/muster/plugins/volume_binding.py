@@ -22,7 +22,14 @@ from muster.framework.points import NodeReason, NodeVerdict
 from muster.framework.ports import Prepare, PromiseVolume, SelectNode
 from muster.framework.status import Status
 from muster.placement.volume_matching import EMPTY, Matching, leave, place
-from muster.placement.volume_offers import VolumeNeeds, VolumeOffers, allows, find_needs, is_in_zone
+from muster.placement.volume_offers import (
+    VolumeNeeds,
+    VolumeOffers,
+    allows,
+    find_needs,
+    is_in_zone,
+    offers_of,
+)
 
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
 NOT_REACHED = "node(s) didn't match PersistentVolume's node affinity"
@@ -182,12 +189,6 @@ class VolumeBinding:
             HintRule(Change.NODE_LABELS_CHANGED),
             HintRule(Change.POD_UPDATED),
         )
-
-
-def offers_of(snapshot: Snapshot) -> VolumeOffers:
-    """What the frozen snapshot has to offer, reckoned once."""
-    offers: VolumeOffers = snapshot.fold("VolumeBinding offers", VolumeOffers, lambda value, moves: value)
-    return offers
 
 
 def _unreached(
