@@ -60,6 +60,10 @@ class Bounded:
         """Names of what is looked at when something befalls this one."""
         return [name_of(thing)] if kind == GROUPS else [group_of(thing)] if kind == PODS else ()
 
+    def is_bounded(self, thing: Object) -> bool:
+        """Whether it is one of those: a basic group is no gang."""
+        return min_count_of(thing) is not None
+
     def is_so(self, thing: Object) -> bool:
         """Whether it is in the state that is bounded."""
         raise NotImplementedError
@@ -115,7 +119,7 @@ class Bounded:
         for uid in [uid for uid, known in self._concerned.items() if known == name]:
             if thing is None or uid_of(thing) != uid:
                 self._forget(uid)
-        if thing is None:
+        if thing is None or not self.is_bounded(thing):
             return
         if self.is_so(thing):
             self._concerned[uid_of(thing)] = name
@@ -140,9 +144,7 @@ class NotHeldIdle(Bounded):
         self._starts = starts
 
     def is_so(self, group: Object) -> bool:
-        """Whether it is a gang that holds something and has not started."""
-        if min_count_of(group) is None:
-            return False
+        """Whether it holds something and has not started."""
         holding = [pod for pod in self.world.ledger.members_of(name_of(group)) if holds(pod)]
         return bool(holding) and not self._starts.is_over(group) and not is_exempt(group, holding)
 
@@ -175,6 +177,10 @@ class TreesNotHeldIdle(Bounded):
     def concerned(self, kind: str, thing: Object) -> Iterable[str]:
         """The composite of a pod or a group, or itself."""
         return [self._forest.tree_of(kind, thing)]
+
+    def is_bounded(self, composite: Object) -> bool:
+        """All are."""
+        return True
 
     def is_so(self, composite: Object) -> bool:
         """Whether it holds something and has not started."""
@@ -215,8 +221,6 @@ class SaysWhatIs(Bounded):
 
         A group of a tree that is under way, or may be, says that, however whole it is itself.
         """
-        if min_count_of(group) is None:
-            return False
         if self._forest.may_wait(group):
             return self._forest.is_under_way(group) and says_whole(group)
         members = self.world.ledger.members_of(name_of(group))

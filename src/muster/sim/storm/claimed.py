@@ -89,9 +89,7 @@ class NotClaimedIdle(Bounded):
         return [group_of(pods[name]) for name in owners if name in pods]
 
     def is_so(self, group: Object) -> bool:
-        """Whether it is a gang that has devices, and nobody who uses them."""
-        if min_count_of(group) is None:
-            return False
+        """Whether it has devices, and nobody who uses them."""
         members = self.world.ledger.members_of(name_of(group))
         return bool(self._idle(members)) and not any(map(holds, members)) and not self._starts.is_over(group)
 

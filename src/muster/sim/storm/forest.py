@@ -35,9 +35,7 @@ class Forest:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._been_whole: dict[
-            str, set[str]
-        ] = {}  # by uid of the composite: uids of groups that hold something
+        self._been_whole: dict[str, set[str]] = {}  # by uid of the composite: uids of its groups
         self._started: set[str] = set()  # uids of composites
         self._emptied: set[str] = set()  # of those of which a group that was whole was emptied
 
@@ -60,8 +58,7 @@ class Forest:
         composite = self._ledger.composites.get(parent_of(group))
         if composite is None or not self.has_started(composite):
             return True
-        whole = sum(map(self.is_whole, self.groups_of(name_of(composite))))
-        return self.was_emptied(composite) and whole < min_group_count_of(composite)
+        return self.was_emptied(composite) and self.count_whole(composite) < min_group_count_of(composite)
 
     def is_under_way(self, group: Object) -> bool:
         """Whether a group is of a tree that has not started, beyond doubt."""
@@ -80,13 +77,17 @@ class Forest:
         groups = self.groups_of(name_of(composite))
         return sum(map(self._has_members, groups)) >= min_group_count_of(composite)
 
+    def count_whole(self, composite: Object) -> int:
+        """How many of its groups are whole now."""
+        return sum(map(self.is_whole, self.groups_of(name_of(composite))))
+
     def is_whole(self, group: Object) -> bool:
         """Whether its minimum is placed; of a basic one, one member."""
         members = self._ledger.members_of(name_of(group))
         return sum(counts_for(group, pod) for pod in members) >= (min_count_of(group) or 1)
 
     def holding(self, composite: Object) -> list[str]:
-        """Pods of the tree that hold room which may be taken back: nobody makes others anew."""
+        """Pods of the tree, by name, that hold room and may be deleted: none of an exempt group."""
         found: list[str] = []
         for group in self.groups_of(name_of(composite)):
             pods = [pod for pod in self._ledger.members_of(name_of(group)) if holds(pod)]

@@ -53,7 +53,7 @@ class Outages:
         self.count = int(self._generator.integers(*INCIDENTS))
         for at_s in sorted(self._generator.uniform(_FIRST_S, self._storm_s - 240, self.count)):
             kind = int(self._generator.choice(len(self._kinds), p=self._chances))
-            self._post(self._kinds[kind][1], float(at_s))
+            self._world.post_when_up(self._kinds[kind][1], float(at_s))
 
     def calm(self) -> None:
         """End what may still go on."""
@@ -65,17 +65,6 @@ class Outages:
         for node in list(self._world.ledger.nodes.values()):
             self._start_kubelet(name_of(node))
 
-    def _post(self, action: Callable[[], None], delay_s: float) -> None:
-        """Do it then, or as soon as the API server is there again."""
-
-        def act() -> None:
-            if self._world.is_up:
-                action()
-            else:
-                self._world.post(act, 5.0)
-
-        self._world.post(act, delay_s)
-
     # ── the API server ──
 
     def _api_goes_away(self) -> None:
@@ -83,11 +72,11 @@ class Outages:
 
     def _backup_is_restored(self) -> None:
         backup, taken_s = self._world.store.backup(), self._world.now_s()
-        self._post(lambda: self._world.restore(backup, taken_s), self._between(5, 90))
+        self._world.post_when_up(lambda: self._world.restore(backup, taken_s), self._between(5, 90))
 
     def _quota_is_full(self) -> None:
         self._world.door.quota = len(self._world.ledger.pods) + int(self._generator.integers(0, 5))
-        self._post(self._lift_quota, self._between(30, 150))
+        self._world.post_when_up(self._lift_quota, self._between(30, 150))
 
     def _lift_quota(self) -> None:
         self._world.door.quota = None
@@ -101,12 +90,12 @@ class Outages:
             return
         name = names[int(self._generator.integers(len(names)))]
         self._world.door.denied.add(name)
-        self._post(lambda: self._world.door.denied.discard(name), self._between(20, 400))
+        self._world.post_when_up(lambda: self._world.door.denied.discard(name), self._between(20, 400))
 
     def _status_is_refused(self) -> None:
         """A webhook before the status of groups does not answer for a while."""
         self._world.door.refuses_status = True
-        self._post(self._accept_status, self._between(15, 60))
+        self._world.post_when_up(self._accept_status, self._between(15, 60))
 
     def _accept_status(self) -> None:
         self._world.door.refuses_status = False
@@ -159,7 +148,9 @@ class Outages:
             self._world.count("leader went while the standby lagged")
             standby.lag(self._between(10, 40))
             self._world.post(lambda: standby.lag(0.0), self._between(60, 120))
-            self._post(leader.stop if self._generator.random() < 0.5 else leader.kill, self._between(5, 40))
+            self._world.post_when_up(
+                leader.stop if self._generator.random() < 0.5 else leader.kill, self._between(5, 40)
+            )
 
     # ── nodes ──
 
@@ -169,7 +160,7 @@ class Outages:
         if node is not None:
             self._world.count("node lost")
             self._client.delete("node", name_of(node))
-            self._post(lambda: self._bring_back(node), self._between(20, 150))
+            self._world.post_when_up(lambda: self._bring_back(node), self._between(20, 150))
 
     def _bring_back(self, node: Object) -> None:
         amounts = {key: str(value) for key, value in node["status"]["allocatable"].items()}
@@ -195,7 +186,7 @@ class Outages:
         if node is not None:
             self._world.count("node fell silent")
             self._world.door.stop_kubelet(name_of(node), self._world.now_s())
-            self._post(lambda: self._start_kubelet(name_of(node)), self._between(20, 200))
+            self._world.post_when_up(lambda: self._start_kubelet(name_of(node)), self._between(20, 200))
 
     def _start_kubelet(self, name: str) -> None:
         if name in self._world.ledger.nodes:

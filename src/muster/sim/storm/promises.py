@@ -283,13 +283,16 @@ def is_exempt(group: Object, members: Iterable[Object]) -> bool:
 
 def says_scheduled(group: Object) -> bool:
     """Whether its condition PodGroupInitiallyScheduled is True."""
-    condition = condition_of(group, "PodGroupInitiallyScheduled")
-    return condition is not None and condition["status"] == "True"
+    return _is_true(group, "PodGroupInitiallyScheduled")
 
 
 def says_whole(group: Object) -> bool:
     """Whether its condition muster.dev/Whole is True."""
-    condition = condition_of(group, WHOLE)
+    return _is_true(group, WHOLE)
+
+
+def _is_true(group: Object, type_: str) -> bool:
+    condition = condition_of(group, type_)
     return condition is not None and condition["status"] == "True"
 
 

@@ -138,7 +138,7 @@ class Storm:
             self.world.start(name)
         simulation.run_until(START_S + STORM_S, step_max=until_event)
         self.sky.clear()
-        simulation.post(self._calm)
+        self.world.post_when_up(self._calm, 0.0)
         simulation.post(self.users.rest, delay_s=CALM_S - REST_S)
         simulation.run_until(START_S + STORM_S + CALM_S, step_max=until_event)
         if until_event is None or simulation.steps < until_event:
@@ -147,9 +147,6 @@ class Storm:
             simulation.judge([whole_or_empty, conditions_agree, GivenBack(self.world)])
 
     def _calm(self) -> None:
-        if not self.world.is_up:
-            self.world.post(self._calm, 5.0)
-            return
         self.outages.calm()
         self.users.calm()
         self.supplies.calm()

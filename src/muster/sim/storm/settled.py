@@ -76,12 +76,11 @@ class WholeOrEmpty:
     def _look_at_tree(self, composite: Object) -> Iterator[str]:
         """Of a tree that could, enough groups are whole; one that never could holds nothing."""
         name, forest = name_of(composite), self._forest
-        groups, needed = forest.groups_of(name), min_group_count_of(composite)
-        whole = [group for group in groups if forest.is_whole(group)]
-        if len(whole) >= needed or forest.has_started(composite):
+        whole, needed = forest.count_whole(composite), min_group_count_of(composite)
+        if whole >= needed or forest.has_started(composite):
             return
         if forest.is_possible(composite):
-            yield f"tree {name} has {len(whole)} of {needed} groups whole, and others could be"
+            yield f"tree {name} has {whole} of {needed} groups whole, and others could be"
         elif held := forest.holding(composite):
             yield f"tree {name} never started, and {', '.join(held)} hold room"
 

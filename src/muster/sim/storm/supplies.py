@@ -60,7 +60,7 @@ class Supplies:
         for name, parameters in _CLASSES.items():
             self._client.create("storageclass", _storage_class(name, parameters))
         for at_s in self._generator.uniform(60, self._storm_s, int(self._generator.integers(*_ACTIONS))):
-            self._world.post(self._act, float(at_s))
+            self._world.post_when_up(self._act, float(at_s))
 
     def calm(self) -> None:
         """Nobody meddles any more."""
@@ -94,9 +94,6 @@ class Supplies:
 
     def _act(self) -> None:
         if self._is_calm:
-            return
-        if not self._world.is_up:
-            self._world.post(self._act, 5.0)
             return
         self._actions[int(self._generator.integers(len(self._actions)))]()
 

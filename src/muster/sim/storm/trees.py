@@ -47,9 +47,9 @@ class Trees:
     def start(self) -> None:
         """Post everything that is to happen."""
         for _ in range(int(self._generator.integers(*_TREES))):
-            self._users.post(self._add, self._moment_s(0, self._storm_s - 200))
-            self._users.post(self._change_minimum, self._moment_s(60, self._storm_s))
-        self._users.post(self._delete, self._moment_s(60, self._storm_s))
+            self._world.post_when_up(self._add, self._moment_s(0, self._storm_s - 200))
+            self._world.post_when_up(self._change_minimum, self._moment_s(60, self._storm_s))
+        self._world.post_when_up(self._delete, self._moment_s(60, self._storm_s))
         self._world.post(self._look, _LOOK_S)
 
     def calm(self) -> None:
@@ -70,7 +70,9 @@ class Trees:
             manifest["metadata"]["annotations"] = {"muster.dev/bind-timeout": bound}
         groups = tuple(f"gang-{name}-{letter}" for letter in "abc"[:count])
         self._trees[name] = Tree(manifest, groups)
-        self._users.post(partial(self._apply, name), float(self._generator.choice([0.0, 0.0, 2.0, 20.0])))
+        self._world.post_when_up(
+            partial(self._apply, name), float(self._generator.choice([0.0, 0.0, 2.0, 20.0]))
+        )
         for group in groups:
             late_s = float(self._generator.choice([0.0, 0.0, 2.0, 20.0]))
             self._users.add(self._draw(group, name, priority_class), late_s=late_s)

@@ -98,9 +98,9 @@ class Users:
         for number in range(int(self._generator.integers(10, 13))):
             self._add_node("node", number, cpu=int(self._generator.integers(4, 9)), devices=2)
         for _ in range(int(self._generator.integers(*GANGS))):
-            self.post(self._add_gang, float(self._generator.uniform(0, self._storm_s - 60)))
+            self._world.post_when_up(self._add_gang, float(self._generator.uniform(0, self._storm_s - 60)))
         for _ in range(int(self._generator.integers(50, 80))):
-            self.post(self._act, float(self._generator.uniform(10, self._storm_s)))
+            self._world.post_when_up(self._act, float(self._generator.uniform(10, self._storm_s)))
         self._world.post(self._owners_look, _OWNER_LOOKS_S)
 
     def calm(self) -> None:
@@ -129,17 +129,6 @@ class Users:
         self._client.create("node", manifest)
 
     # ── when ─────────────────────────────────────────────────────────────────────────────────────
-
-    def post(self, action: Callable[[], None], delay_s: float) -> None:
-        """Do it then, or as soon as the API server is there again."""
-
-        def act() -> None:
-            if self._world.is_up:
-                action()
-            else:
-                self._world.post(act, 5.0)
-
-        self._world.post(act, delay_s)
 
     def _act(self) -> None:
         if not self._is_calm:
@@ -189,7 +178,7 @@ class Users:
     def add(self, gang: Gang, *, late_s: float) -> None:
         """Have this gang from now on: its members at once, its group so much later."""
         self._gangs[gang.name] = gang
-        self.post(partial(self._make_group, gang), late_s)
+        self._world.post_when_up(partial(self._make_group, gang), late_s)
         for number in range(gang.size):
             self._make_member(gang, number)
 

@@ -33,6 +33,7 @@ from muster.sim.world import object_of
 REPLICAS = ("a", "b")
 _PIECES_PER_STEP = 50  # of the controllers' work between two looks of the checkers
 _EVENTS_KEPT = 20_000
+_AGAIN_S = 5.0  # between two looks whether the API server is there again
 _OFFSETS_S = (0.0, 0.0, 0.4, -0.4, 30.0, -30.0, 3600.0)
 _DRIFT_MAX = 2e-4
 _RESTART_S = (1.0, 8.0)
@@ -89,6 +90,17 @@ class StormWorld:
         """Have something done later."""
         assert self.simulation is not None
         self.simulation.post(action, delay_s=delay_s)
+
+    def post_when_up(self, action: Callable[[], None], delay_s: float) -> None:
+        """Have something done later, or as soon after that as the API server is there again."""
+
+        def act() -> None:
+            if self.is_up:
+                action()
+            else:
+                self.post(act, _AGAIN_S)
+
+        self.post(act, delay_s)
 
     def advance(self, now_s: float) -> float | None:
         """Let controllers and kubelets do a piece of what is due, and let everybody see what was written."""

@@ -74,6 +74,18 @@ class Stage:
             self.gang(group, 2, cpu=cpu, parent=name)
         self.world.client.create("composite", composite_manifest(name, needed or len(groups.split())))
 
+    def grow(self, *, denied: str = "", needed: int | None = None) -> None:
+        """Once somebody leads: a tree of `a` and `b`, and time to bind all but the members of `denied`."""
+        self.run(10.0)
+        self.world.door.denied.add(denied)
+        self.tree("tree", "a b", needed=needed)
+        self.run(20.0)
+
+    def own(self, *names: str) -> None:
+        """Have these pods belong to a controller, without a write that would be seen."""
+        for name in names:
+            self.object(name)["metadata"]["ownerReferences"] = [{"controller": True}]
+
     def pod(self, name: str, *, scheduler: str = "muster") -> None:
         """A lone pod."""
         self.world.client.create("pod", pod_manifest(name, pod_spec({"cpu": "1"}, scheduler=scheduler)))

@@ -62,12 +62,8 @@ def half_grown(*, owned: bool) -> tuple[TreesNotHeldIdle, Stage]:
     forest = Forest(stage.world.ledger)
     checker = TreesNotHeldIdle(stage.world, forest)
     stage.world.ledger.readers += [forest, checker]
-    stage.run(10.0)
-    stage.world.door.denied.add("b")
-    stage.tree("tree", "a b")
-    stage.run(10.0)
-    for name in ("a-0", "a-1") if owned else ():
-        stage.object(name)["metadata"]["ownerReferences"] = [{"controller": True}]
+    stage.grow(denied="b")
+    stage.own(*(("a-0", "a-1") if owned else ()))
     checker.see("pods", None, stage.object("a-0"), stage.world.now_s())
     look(checker, stage)
     return checker, stage
@@ -91,10 +87,7 @@ def test_a_group_of_a_tree_under_way_may_not_say_that_it_is_whole() -> None:
     forest = Forest(stage.world.ledger)
     checker = SaysWhatIs(stage.world, forest)
     stage.world.ledger.readers += [forest, checker]
-    stage.run(10.0)
-    stage.world.door.denied.add("b")
-    stage.tree("tree", "a b")
-    stage.run(10.0)
+    stage.grow(denied="b")
     assert look(checker, stage, after_s=SAID_WITHIN_S + 1.0) == []
     group = stage.world.ledger.groups["a"]
     group["status"]["conditions"] = [{"type": "muster.dev/Whole", "status": "True"}]

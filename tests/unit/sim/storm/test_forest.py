@@ -7,18 +7,13 @@ from muster.sim.storm.forest import Forest, TrueAfterItsTree
 from muster.sim.storm.promises import Starts
 from muster.sim.view import name_of
 
-OWNED = [{"controller": True}]
 
-
-def planted(*, denied: str = "", needed: int | None = None, groups: str = "a b") -> tuple[Stage, Forest]:
+def planted(*, denied: str = "", needed: int | None = None) -> tuple[Stage, Forest]:
     """A tree of gangs of two on two nodes of 8 CPUs, after a while; nobody may bind a member of `denied`."""
     stage = Stage()
     forest = Forest(stage.world.ledger)
     stage.world.ledger.readers.append(forest)
-    stage.run(10.0)
-    stage.world.door.denied.add(denied)
-    stage.tree("tree", groups, needed=needed)
-    stage.run(20.0)
+    stage.grow(denied=denied, needed=needed)
     return stage, forest
 
 
@@ -50,8 +45,7 @@ def test_what_a_tree_holds_is_what_may_be_taken_back() -> None:
     stage, forest = planted(denied="b")
     tree = stage.world.ledger.composites["tree"]
     assert forest.holding(tree) == []  # pods without a controller stay
-    for name in ("a-0", "a-1"):
-        stage.object(name)["metadata"]["ownerReferences"] = OWNED
+    stage.own("a-0", "a-1")
     assert forest.holding(tree) == ["a-0", "a-1"]
 
 
@@ -120,10 +114,7 @@ def said_whole(*, denied: str) -> list[str]:
     starts, forest = Starts(stage.world.ledger), Forest(stage.world.ledger)
     checker = TrueAfterItsTree(stage.world.ledger, starts, forest)
     stage.world.ledger.readers += [starts, forest, checker]
-    stage.run(10.0)
-    stage.world.door.denied.add(denied)
-    stage.tree("tree", "a b")
-    stage.run(20.0)
+    stage.grow(denied=denied)
     assert list(checker.check(0.0)) == []
     said = {"conditions": [{"type": "muster.dev/Whole", "status": "True"}]}
     before = stage.world.ledger.groups["a"] | {"status": {}}

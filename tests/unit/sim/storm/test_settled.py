@@ -110,12 +110,8 @@ def grown(*, needed: int | None = None, denied: str = "") -> tuple[Stage, Starts
     stage = Stage()
     starts, forest = Starts(stage.world.ledger), Forest(stage.world.ledger)
     stage.world.ledger.readers += [starts, forest]
-    stage.run(10.0)
-    stage.world.door.denied.add(denied)
-    stage.tree("tree", "a b", needed=needed)
-    stage.run(10.0)
-    for name in stage.bound():
-        stage.object(name)["metadata"]["ownerReferences"] = [{"controller": True}]
+    stage.grow(needed=needed, denied=denied)
+    stage.own(*stage.bound())
     return stage, starts, forest
 
 

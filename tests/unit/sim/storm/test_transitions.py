@@ -68,8 +68,7 @@ def test_a_tree_that_is_given_up_is_counted() -> None:
     stage.world.door.denied.add("b")
     stage.tree("tree", "a b")
     stage.run(5.0)
-    for name in ("a-0", "a-1"):
-        stage.object(name)["metadata"]["ownerReferences"] = [{"controller": True}]
+    stage.own("a-0", "a-1")
     stage.run(1.0)
     stage.world.client.patch("pod", "a-0", {"metadata": {"labels": {"seen": "again"}}})
     stage.run(1.0)
