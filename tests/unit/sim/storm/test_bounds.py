@@ -97,6 +97,15 @@ def test_a_group_of_a_tree_under_way_may_not_say_that_it_is_whole() -> None:
     assert "group a has 2 of 2 placed" in found
 
 
+def test_a_basic_group_is_no_gang_and_may_hold_what_it_likes(stage: Stage) -> None:
+    checker = held(stage, owned=True)
+    group = stage.world.ledger.groups["g"]
+    group["spec"]["schedulingPolicy"] = {"basic": {}}
+    checker.restored(stage.world.now_s())
+    look(checker, stage)
+    assert list(checker.check(stage.world.now_s() + 1000.0)) == []
+
+
 def look(checker: Bounded, stage: Stage, *, after_s: float = 0.0) -> list[str]:
     return list(checker.check(stage.world.now_s() + after_s))
 

@@ -4,6 +4,7 @@ import pytest
 from tests.unit.sim.storm.stage import Stage
 
 from muster.apiserver.store import Backup
+from muster.sim.run import START_S
 from muster.sim.storm import world
 
 
@@ -97,3 +98,13 @@ def test_a_process_that_saw_another_past_than_a_backup_holds_is_started_anew(
     stage.world.restore(newer, taken_s - 1.0)
     stage.run(15.0)
     assert begun_between.is_dead
+
+
+def test_what_is_to_be_done_while_the_api_server_is_away_is_done_when_it_is_back() -> None:
+    stage = Stage(nodes=1, replicas=False)
+    done: list[float] = []
+    stage.run(1.0)
+    stage.world.go_away(20.0)
+    stage.world.post_when_up(lambda: done.append(stage.world.now_s() - START_S), 2.0)
+    stage.run(60.0)
+    assert done == [23.0]  # looked for every five seconds
