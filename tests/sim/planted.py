@@ -3,7 +3,6 @@
 A name says what the bug is.  Add one by a function that gives the patches, and a line in `MUTANTS`.
 """
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -260,7 +259,7 @@ def tree_in_part() -> Patches:
 
 def tree_never_released() -> Patches:
     """A composite that cannot be made whole keeps the groups that are."""
-    yield patch.object(tending, "bind_timeout_s", lambda *_: math.inf)
+    yield patch.object(tending, "is_late", lambda *_: False)
 
 
 def tree_said_whole_too_soon() -> Patches:
