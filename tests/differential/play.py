@@ -5,7 +5,7 @@ virtual time.  A step has settled when every pod that arrived is bound or was to
 promised to anybody, and nothing changed for a while.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
@@ -45,6 +45,10 @@ class Stage(Protocol):
         """Every pod as it is now."""
         ...
 
+    def seen(self) -> Set[Key]:
+        """Every pod that was there at some time, gone or not."""
+        ...
+
     def wait(self, timeout_s: float) -> bool:
         """Wait until some pod changes, True, or the time is over, False."""
         ...
@@ -79,7 +83,7 @@ def play(stage: Stage, scenarios: Sequence[Scenario]) -> list[Outcome]:
     """Play them at the same time; an outcome for each, in their order."""
     stage.make([list(cluster_objects(scenario, stage.scheduler)) for scenario in scenarios])
     notes: dict[int, list[Step]] = {scenario.seed: [] for scenario in scenarios}
-    seen = _wait_for_running(stage, scenarios)
+    _wait_for_running(stage, scenarios)
     for number in range(max(len(scenario.steps) for scenario in scenarios)):
         playing = [scenario for scenario in scenarios if number < len(scenario.steps)]
         stage.make(
@@ -92,7 +96,7 @@ def play(stage: Stage, scenarios: Sequence[Scenario]) -> list[Outcome]:
                 for scenario in playing
             ]
         )
-        moving = _wait_for_rest(stage, playing, number, seen)
+        moving = _wait_for_rest(stage, playing, number)
         pods = stage.pods()
         for scenario in playing:
             notes[scenario.seed].append(_note(scenario, pods, settled=scenario.seed not in moving))
@@ -115,22 +119,23 @@ def make_shared(stage: Stage) -> None:
     stage.make([list(priority_classes())])
 
 
-def _wait_for_running(stage: Stage, scenarios: Sequence[Scenario]) -> set[Key]:
+def _wait_for_running(stage: Stage, scenarios: Sequence[Scenario]) -> None:
     """Wait until all that runs has been seen; later some of it may be gone."""
     wanted = {(namespace_of(scenario), short["pod"]) for scenario in scenarios for short in scenario.running}
     until_s = stage.now_s() + PATIENCE_S
-    while not wanted <= (seen := set(stage.pods())) and stage.now_s() < until_s:
+    while not wanted <= stage.seen() and stage.now_s() < until_s:
         stage.wait(until_s - stage.now_s())
-    return seen
 
 
-def _wait_for_rest(stage: Stage, scenarios: list[Scenario], number: int, seen: set[Key]) -> set[int]:
+def _wait_for_rest(stage: Stage, scenarios: list[Scenario], number: int) -> set[int]:
     """Wait until all have settled; gives the seeds of those that did not in time."""
     until_s = stage.now_s() + PATIENCE_S
     while True:
+        seen = stage.seen()  # first: who comes only now is among the pods, not among those that are gone
         pods = stage.pods()
-        seen |= pods.keys()
-        moving = {scenario.seed for scenario in scenarios if _moves(scenario, pods, number, seen)}
+        moving = {
+            scenario.seed for scenario in scenarios if _moves(scenario, pods, number, seen | pods.keys())
+        }
         left_s = until_s - stage.now_s()
         if left_s <= 0 or (not moving and not stage.wait(min(SETTLED_S, left_s))):
             return moving
@@ -138,8 +143,11 @@ def _wait_for_rest(stage: Stage, scenarios: list[Scenario], number: int, seen: s
             stage.wait(left_s)
 
 
-def _moves(scenario: Scenario, pods: Pods, number: int, seen: set[Key]) -> bool:
-    """Whether some pod that has arrived so far still waits for an answer, or has not been seen yet."""
+def _moves(scenario: Scenario, pods: Pods, number: int, seen: Set[Key]) -> bool:
+    """Whether some pod that has arrived so far still waits for an answer, or was never seen.
+
+    Who was seen and is gone has been evicted, it may be before anybody looked.
+    """
     space = namespace_of(scenario)
     arrived = [short for step in scenario.steps[: number + 1] for arrival in step for short in arrival.pods]
     if any((space, short["pod"]) not in seen for short in arrived):

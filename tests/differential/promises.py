@@ -13,7 +13,7 @@ from tests.differential.judge import Finding, Result, broken, results_of
 from tests.differential.oracle import TooLarge, cheapest_victims, find_placement, units_below
 from tests.differential.play import make_shared, play
 from tests.differential.rules import Placed
-from tests.differential.scenario import Arrival, Scenario
+from tests.differential.scenario import Arrival, Scenario, priority_of
 from tests.differential.stage import SimulatedStage
 
 
@@ -33,11 +33,10 @@ def check_promises(scenario: Scenario) -> list[Finding]:
         findings += [Finding(scenario.seed, number, None, text) for text in broken(scenario, number, result)]
         if not findings and scenario.kind != "rush":
             arrival = scenario.arrivals[number]
-            rule = "tried-in-order" if _minds_others(arrival) else None
             complaints = list(_complaints(scenario, arrival, result))
             if not result.settled:
-                complaints, rule = [f"{arrival.name} did not come to rest"], None
-            findings += [Finding(scenario.seed, number, rule, text) for text in complaints]
+                complaints = [(None, f"{arrival.name} did not come to rest")]
+            findings += [Finding(scenario.seed, number, rule, text) for rule, text in complaints]
     if not findings:
         last = len(results) - 1
         findings = list(_sleepers(scenario, last, results[last]))
@@ -80,19 +79,35 @@ def _minds_others(arrival: Arrival) -> bool:
     )
 
 
-def _complaints(scenario: Scenario, arrival: Arrival, result: Result) -> Iterator[str]:
+def _complaints(
+    scenario: Scenario, arrival: Arrival, result: Result
+) -> Iterator[tuple[str | None, str]]:
+    """What is wrong with what became of it, each with the rule that explains it."""
+    in_order = "tried-in-order" if _minds_others(arrival) else None
+    for_want_of_room = "waited-before" if _gave_way(arrival, result) else in_order
     if lacking := result.lacks_group(arrival):
-        yield f"{lacking} is left out of {arrival.name}, but could be added"
+        yield in_order, f"{lacking} is left out of {arrival.name}, but could be added"
     if result.victims and not result.bound:
-        yield f"{sorted(result.victims)} were evicted and nothing was placed"
+        yield for_want_of_room, f"{sorted(result.victims)} were evicted and nothing was placed"
     try:
         place = find_placement(result.before, arrival)
         if place is not None and not result.bound:
-            yield f"{arrival.name} is not placed, but fits: {place}"
+            yield in_order, f"{arrival.name} is not placed, but fits: {place}"
         if place is None and arrival_needs_all(arrival):
-            yield from _complaints_of_victims(scenario, arrival, result)
+            texts = _complaints_of_victims(scenario, arrival, result)
+            yield from ((for_want_of_room, text) for text in texts)
     except TooLarge:
         return
+
+
+def _gave_way(arrival: Arrival, result: Result) -> bool:
+    """Whether a stronger pod that had waited took the room that was made for this arrival.
+
+    Room is kept from equal and weaker pods only, as by stock; the stronger had been forbidden to evict.
+    """
+    mine = max(priority_of(short) for short in arrival.pods)
+    stronger = any(priority_of(placed.pod) > mine for placed in result.late)
+    return bool(result.victims) and not result.bound and stronger
 
 
 def _complaints_of_victims(scenario: Scenario, arrival: Arrival, result: Result) -> Iterator[str]:

@@ -24,7 +24,7 @@ from tests.conformance.simulation import Pace, SimulatedCluster
 from tests.controlplane.account import as_deployed
 from tests.controlplane.start import PORT_OFFSETS, ControlPlane, StartError
 from tests.differential.objects import Made
-from tests.differential.play import Evicted, Pods
+from tests.differential.play import Evicted, Key, Pods
 
 WRITERS = 6
 WATCH = (
@@ -65,6 +65,7 @@ class WatchedStage:
         self._local = threading.local()
         self._pool = ThreadPoolExecutor(WRITERS)
         self._pods: Pods = {}
+        self._ever: set[Key] = set()
         self._changed = threading.Condition()
         self._count = 0
         self._seen = 0
@@ -87,6 +88,10 @@ class WatchedStage:
         with self._changed:
             self._seen = self._count
             return dict(self._pods)
+
+    def seen(self) -> frozenset[Key]:
+        with self._changed:
+            return frozenset(self._ever)
 
     def wait(self, timeout_s: float) -> bool:
         with self._changed:
@@ -154,10 +159,11 @@ class WatchedStage:
                 if COMPLETE not in (metadata.get("annotations") or {}):
                     return
                 self._pods = pods
-            elif event["type"] == "DELETED":
-                pods.pop(key, None)
             else:
+                self._ever.add(key)
                 pods[key] = event["object"]
+            if event["type"] == "DELETED":
+                del pods[key]
             self._count += 1
             self._changed.notify_all()
 
@@ -200,6 +206,7 @@ class SimulatedStage:
     def __init__(self, seed: int = 1) -> None:
         self._cluster = SimulatedCluster(seed=seed, pace=Pace(request_s=0.0))
         self._api = Api(self._cluster)
+        self._made: set[Key] = set()
 
     def now_s(self) -> float:
         return self._cluster.now_s()
@@ -208,11 +215,16 @@ class SimulatedStage:
         for batch in batches:
             for made in batch:
                 send(self._api, made)
+                if made.body.get("kind") == "Pod":
+                    self._made.add((made.path.split("/")[-2], made.body["metadata"]["name"]))
         self._cluster.sleep(0.1)
 
     def pods(self) -> Pods:
         found = self._api.items("/api/v1/pods")
         return {(pod["metadata"]["namespace"], pod["metadata"]["name"]): pod for pod in found}
+
+    def seen(self) -> frozenset[Key]:
+        return frozenset(self._made)
 
     def wait(self, timeout_s: float) -> bool:
         before = self._fingerprint()

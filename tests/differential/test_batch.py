@@ -1,10 +1,11 @@
 """Scenarios side by side: whoever lost pods to another one is played again without it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
+import pytest
 from tests.differential.batch import play_batch
 from tests.differential.objects import Made, namespace_of
-from tests.differential.play import Evicted, Pods
+from tests.differential.play import Evicted, Key, Pods, play
 from tests.differential.scenario import Arrival, Scenario
 
 
@@ -34,6 +35,9 @@ class QuietStage:
     def pods(self) -> Pods:
         return self._pods
 
+    def seen(self) -> Set[Key]:
+        return self._pods.keys()
+
     def wait(self, timeout_s: float) -> bool:
         return False
 
@@ -46,6 +50,20 @@ class QuietStage:
 
     def delete_everything(self, namespaces: Iterable[str]) -> None:
         self.rounds.append(list(namespaces))
+
+
+class FleetingStage(QuietStage):
+    """All that arrives is gone again before anybody looks; `is_seen`: but was noticed."""
+
+    def __init__(self, *, is_seen: bool) -> None:
+        super().__init__()
+        self._is_seen = is_seen
+
+    def pods(self) -> Pods:
+        return {}
+
+    def seen(self) -> Set[Key]:
+        return self._pods.keys() if self._is_seen else set()
 
 
 def scenario(seed: int, kind: str = "rush") -> Scenario:
@@ -85,6 +103,12 @@ def test_who_had_not_come_to_rest_is_played_once_more() -> None:
 def test_who_never_comes_to_rest_is_told_of() -> None:
     (verdict,) = play_batch([QuietStage(), QuietStage(slow_rounds=2)], [scenario(1, "one")])
     assert verdict.findings[0].text == "muster did not come to rest with x"
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_who_is_gone_has_come_to_rest_if_it_was_ever_seen(is_seen: bool) -> None:
+    (outcome,) = play(FleetingStage(is_seen=is_seen), SCENARIOS[:1])
+    assert [step.settled for step in outcome.steps] == [is_seen]
 
 
 def test_a_second_play_has_a_namespace_of_its_own() -> None:

@@ -19,6 +19,14 @@ def test_muster_is_right_where_it_was_wrong_once(seed: int) -> None:
     assert check_promises(draw_scenario(seed, plain=True)) == []
 
 
+def test_who_is_evicted_as_soon_as_it_is_bound_is_not_waited_for() -> None:
+    assert check_promises(draw_scenario(37457)) == []
+
+
+def test_room_made_for_somebody_may_go_to_a_stronger_one_that_may_not_make_any() -> None:
+    assert [finding.rule for finding in check_promises(draw_scenario(33213))] == ["waited-before"]
+
+
 def test_a_seed_is_always_the_same_scenario() -> None:
     assert draw_scenario(7) == draw_scenario(7)
     assert draw_scenario(7) != draw_scenario(8)
