@@ -53,6 +53,9 @@ def _sleepers(scenario: Scenario, number: int, last: Result) -> Iterator[Finding
         left = [short for short in arrival.pods if short["pod"] not in {*nodes, *last.evicted}]
         if len(left) == len(arrival.pods):
             continue  # told above, where it arrived
+        standing = sum(short["pod"] in nodes for short in arrival.pods)
+        if standing + 1 < arrival.root.get("gang", 1):
+            continue  # of a gang that lost members nobody may go alone
         key = arrival.root.get("topology")
         homes = {cluster.label(nodes[pod["pod"]], key) for pod in arrival.pods if key and pod["pod"] in nodes}
         for short in left:
@@ -79,9 +82,7 @@ def _minds_others(arrival: Arrival) -> bool:
     )
 
 
-def _complaints(
-    scenario: Scenario, arrival: Arrival, result: Result
-) -> Iterator[tuple[str | None, str]]:
+def _complaints(scenario: Scenario, arrival: Arrival, result: Result) -> Iterator[tuple[str | None, str]]:
     """What is wrong with what became of it, each with the rule that explains it."""
     in_order = "tried-in-order" if _minds_others(arrival) else None
     for_want_of_room = "waited-before" if _gave_way(arrival, result) else in_order

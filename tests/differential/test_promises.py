@@ -27,6 +27,10 @@ def test_room_made_for_somebody_may_go_to_a_stronger_one_that_may_not_make_any()
     assert [finding.rule for finding in check_promises(draw_scenario(33213))] == ["waited-before"]
 
 
+def test_nobody_of_a_gang_that_lost_its_others_could_go_alone() -> None:
+    assert check_promises(draw_scenario(42844)) == []
+
+
 def test_a_seed_is_always_the_same_scenario() -> None:
     assert draw_scenario(7) == draw_scenario(7)
     assert draw_scenario(7) != draw_scenario(8)
