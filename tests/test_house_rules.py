@@ -23,6 +23,7 @@ NO_MIRROR: dict[str, str] = {
     "apiserver/kinds.py": "the row type and Protocols of the catalog; no behaviour",
     "cli/options.py": "options without behaviour; docs/command-line.md shows what they make",
     "controllers/ports.py": "types and Protocols only",
+    "framework/annotations.py": "names only",
     "framework/events.py": "types only",
     "framework/points.py": "Protocols only; held by tests/unit/testing/test_conformance.py",
     "framework/ports.py": "types only",

@@ -70,8 +70,8 @@ def pod_manifest(name: str, short: Object, *, scheduler: str) -> Object:
         spec["nodeName"] = short["node"]
     if "gates" in short:
         spec["schedulingGates"] = [{"name": gate} for gate in short["gates"]]
-    labels = short.get("labels", {"app": name})
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels}, "spec": spec}
+    metadata = {"name": name, "labels": short.get("labels", {"app": name}), **_present(short, "annotations")}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 def running_status(short: Object) -> Object:

@@ -135,6 +135,8 @@ def _facts(
                 f"{condition.type}={condition.status} {condition.reason or ''}: {message}".rstrip(": "),
             )
             said.add(message)
+    for text in found.ignored:
+        yield "ignored", text
     if found.stuck and found.placed:
         yield "why", picture.explain_deadlock()
     for event in sorted(events, key=_time_of)[-_EVENTS_SHOWN:]:

@@ -16,8 +16,8 @@ from muster.base.arrays import Int64
 from muster.cluster.axes import PODS
 from muster.cluster.snapshot import Snapshot
 from muster.cluster.state import ClusterState
-from muster.dialects.native import decode_group, decode_node, decode_pod, group_key_of
-from muster.framework.groups import Group, GroupKey
+from muster.dialects.native import decode_group, decode_node, decode_pod, group_key_of, idle_on
+from muster.framework.groups import Group, GroupKey, UnsupportedField
 from muster.placement.deadlock import find_stuck
 
 Object = dict[str, Any]
@@ -28,7 +28,8 @@ class GroupPicture(Struct, frozen=True):
 
     `needed` is the least number of members it can run with: `minCount` of a gang, and for a basic group all
     members that exist.  `nodes` maps the names of placed members to their nodes.  `held` and `wanted` are
-    amounts by resource in base units; `wanted` is what is missing to run.
+    amounts by resource in base units; `wanted` is what is missing to run.  `ignored` says which annotations
+    of its members say nothing where they stand.
     """
 
     group: Group
@@ -42,6 +43,7 @@ class GroupPicture(Struct, frozen=True):
     held: Mapping[str, int]
     wanted: Mapping[str, int]
     stuck: bool
+    ignored: tuple[str, ...] = ()
 
     @property
     def can_run(self) -> bool:
@@ -190,6 +192,20 @@ def _picture_of(group: Group, members: _Members, snapshot: Snapshot, *, stuck: b
         held=_sum(snapshot, members.placed),
         wanted=_sum(snapshot, members.wanted(group)),
         stuck=stuck,
+        ignored=_ignored(group, members.all),
+    )
+
+
+def _ignored(group: Group, pods: Sequence[Pod]) -> tuple[str, ...]:
+    """Each annotation that says nothing on the pods, how many carry it, and where it belongs."""
+    found: dict[UnsupportedField, list[str]] = {}
+    for pod in pods:
+        for field in idle_on(pod):
+            if field.path != f"metadata.annotations[{group.rank_key}]":
+                found.setdefault(field, []).append(pod.metadata.name)
+    return tuple(
+        f"{field.path} of {len(names)} of {len(pods)} pods, for example {names[0]}: {field.why}"
+        for field, names in found.items()
     )
 
 

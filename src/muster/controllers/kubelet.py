@@ -34,12 +34,10 @@ from muster.controllers.objects import (
 )
 from muster.controllers.ports import LEASES, NODES, PODS, Ask, Object, Seen, View, Wake, Write
 from muster.controllers.reconciler import Key, Reconciler
+from muster.framework.annotations import EXIT_CODE, RUN_SECONDS, STOP_SECONDS
 
 KUBELET_ANNOTATION = "muster.dev/kubelet"
 STOPPED = "stopped"
-RUN_SECONDS = "muster.dev/run-seconds"
-EXIT_CODE = "muster.dev/exit-code"
-STOP_SECONDS = "muster.dev/stop-seconds"
 LEASE_NAMESPACE = "kube-node-lease"
 HEARTBEAT_S = 10.0
 LEASE_S = 40

@@ -1,7 +1,8 @@
 """What `muster.dev/` annotations on a group object ask for: preferred topology and rank order.
 
 In come the annotations of a PodGroup or CompositePodGroup; out come the fields of the core's `Group`, and
-what cannot be read as reasons, by which the group is held: a value is never ignored.  Next: `native.py`.
+what cannot be read as reasons, by which the group is held: a value is never ignored.  What says nothing on a
+pod is named, too; the pod is placed all the same.  Next: `native.py`.
 """
 
 import re
@@ -10,7 +11,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from muster.dialects.terms import TERMS
-from muster.framework.groups import UnsupportedField
+from muster.framework.annotations import FOR_USERS, ON_PODS
+from muster.framework.groups import GroupKey, UnsupportedField
 
 PREFIX = "muster.dev/"
 PREFERRED_KEY = "muster.dev/preferred-topology-key"
@@ -52,11 +54,31 @@ def read_wishes(annotations: Mapping[str, str]) -> Wishes:
     if RANK_ORDER in annotations and not _KEY.fullmatch(rank_key):
         bad.append(_field(RANK_ORDER, f'"{rank_key}" is no key of a label or annotation'))
     bad += [
-        _field(name, f"there is no such annotation; there are {', '.join(KNOWN)}")
+        _field(
+            name,
+            "says nothing on a group; give it to the pods"
+            if name in FOR_USERS
+            else f"there is no such annotation; there are {', '.join(KNOWN)}",
+        )
         for name in sorted(annotations)
         if name.startswith(PREFIX) and name not in KNOWN
     ]
     return Wishes(levels, rank_key, tuple(bad))
+
+
+def find_idle(annotations: Mapping[str, str], group: GroupKey | None) -> tuple[UnsupportedField, ...]:
+    """Annotations of a pod of this group that say nothing on pods, with where they belong."""
+    names = [name for name in annotations if name.startswith(PREFIX) and name not in ON_PODS]
+    return tuple([_field(name, _why_idle(name, group)) for name in sorted(names)])
+
+
+def _why_idle(name: str, group: GroupKey | None) -> str:
+    if name not in KNOWN:
+        of_pods, of_groups = ", ".join(FOR_USERS), ", ".join(KNOWN)
+        return f"nobody reads it on a pod; on pods there are {of_pods}, on groups {of_groups}"
+    if group is None:
+        return "says nothing on a pod; it is for pod groups, and this pod is of none"
+    return f"says nothing on a pod; give it to pod group {group}"
 
 
 def _field(name: str, why: str) -> UnsupportedField:

@@ -27,9 +27,9 @@ from muster.api.storage import (
 )
 from muster.api.times import parse_seconds
 from muster.cluster.budgets import Budget
-from muster.dialects.annotations import read_wishes
+from muster.dialects.annotations import find_idle, read_wishes
 from muster.dialects.terms import find_idle_terms, read_terms
-from muster.framework.groups import Group, GroupKey, ObjectKey
+from muster.framework.groups import Group, GroupKey, ObjectKey, UnsupportedField
 from muster.framework.ports import (
     CompositeGone,
     CompositeSeen,
@@ -100,6 +100,17 @@ def group_key_of(pod: Pod) -> GroupKey | None:
     if chosen is None or not chosen.pod_group_name:
         return None
     return ObjectKey(pod.metadata.namespace, chosen.pod_group_name)
+
+
+def idle_on(pod: Pod) -> tuple[UnsupportedField, ...]:
+    """What the pod's user wrote on it for Muster and nobody reads there."""
+    annotations = pod.metadata.annotations
+    return find_idle(annotations, group_key_of(pod)) if annotations else ()
+
+
+def seen_pod(pod: Pod) -> PodSeen:
+    """The event that tells the core of a pod."""
+    return PodSeen(pod, group_key_of(pod), idle_on(pod))
 
 
 def group_of(pod_group: PodGroup) -> Group:
@@ -176,7 +187,7 @@ def event_of(resource: str, raw: Raw, *, gone: bool = False) -> Event:
         pod = decode_pod(raw)
         if gone:
             return PodGone(ObjectKey(pod.metadata.namespace, pod.metadata.name), pod.metadata.uid)
-        return PodSeen(pod, group_key_of(pod))
+        return seen_pod(pod)
     if resource == "nodes":
         node = decode_node(raw)
         return NodeGone(node.metadata.name) if gone else NodeSeen(node)

@@ -28,8 +28,9 @@ GroupKey = ObjectKey
 
 
 class UnsupportedField(Struct, frozen=True, gc=False):
-    """Something the user asked for that this Muster cannot honour; the group or pod is held because of it.
+    """Something the user asked for that this Muster cannot honour.
 
+    The group or pod is held because of it; only what says nothing where it stands (`PodSeen.idle`) is told.
     `path` is the field as the user wrote it (`spec.resourceClaims`), `why` one clause in plain words.
     """
 

@@ -18,17 +18,21 @@ from muster.api.devices import Allocation, Consumer, DeviceObject, Request
 from muster.api.meta import Condition
 from muster.api.storage import StorageObject
 from muster.cluster.budgets import Budget
-from muster.framework.groups import Group, GroupKey, ObjectKey, PodKey
+from muster.framework.groups import Group, GroupKey, ObjectKey, PodKey, UnsupportedField
 from muster.placement.packing import Answer, Problem
 
 # ── events: what was seen ────────────────────────────────────────────────────────────────────────
 
 
 class PodSeen(Struct, frozen=True):
-    """A pod exists in this state: added or changed.  `group` is what its dialect says it belongs to."""
+    """A pod exists in this state: added or changed.  `group` is what its dialect says it belongs to.
+
+    `idle`: what stands on it for Muster and says nothing there; it is told, and the pod placed all the same.
+    """
 
     pod: Pod
     group: GroupKey | None = None
+    idle: tuple[UnsupportedField, ...] = ()
 
 
 class PodGone(Struct, frozen=True):

@@ -16,8 +16,8 @@ from muster.dialects.native import (
     STORAGE_KINDS,
     budget_of,
     composite_of,
-    group_key_of,
     group_of,
+    seen_pod,
 )
 from muster.framework.ports import (
     CompositeGone,
@@ -33,7 +33,6 @@ from muster.framework.ports import (
     PdbGone,
     PdbSeen,
     PodGone,
-    PodSeen,
     StorageGone,
     StorageSeen,
 )
@@ -43,7 +42,7 @@ PODS = WatchedKind(
     "pods",
     "/api/v1/pods",
     Pod,
-    lambda pod: PodSeen(pod, group_key_of(pod)),
+    seen_pod,
     lambda key, uid: PodGone(key, uid),
     # Of a pod that waits every version is told, for its binding names it.
     is_no_news=lambda told, now: bool(told.spec.node_name) and now.is_all_but_version(told),

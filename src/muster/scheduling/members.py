@@ -10,7 +10,7 @@ from enum import IntEnum, auto
 from typing import NamedTuple
 
 from muster.api.core import Pod
-from muster.framework.groups import Group, GroupKey, ObjectKey, PodKey
+from muster.framework.groups import Group, GroupKey, ObjectKey, PodKey, UnsupportedField
 from muster.placement.shapes import ShapeKey, shape_key
 from muster.scheduling.tally import Tally
 
@@ -87,11 +87,20 @@ class Member:
         return (self.pod.metadata.creation_timestamp or "", self.arrival)
 
 
+class Idle(NamedTuple):
+    """What stands on a member and says nothing there; `waited`: it was seen on a pod that waits."""
+
+    member: Member
+    fields: tuple[UnsupportedField, ...]
+    waited: bool
+
+
 class Cast:
     """The members of one entity by stage, and its group object if it is a group that has been seen.
 
     A composite has `children` in place of members of its own; what is asked of it is answered for all the
-    pods below.  `parent` is the entity of the composite that its object names.
+    pods below.  `parent` is the entity of the composite that its object names.  `idle_paths`: what stood on
+    members and said nothing there; `untold`: what of it nobody has been told of.
     """
 
     __slots__ = (
@@ -100,10 +109,12 @@ class Cast:
         "children",
         "group",
         "group_arrival",
+        "idle_paths",
         "is_composite",
         "parent",
         "stages",
         "tally",
+        "untold",
         "version",
     )
 
@@ -117,6 +128,8 @@ class Cast:
         self.is_composite = is_composite
         self.parent: EntityKey | None = None
         self.children: dict[EntityKey, Cast] = {}
+        self.idle_paths: frozenset[str] = frozenset()
+        self.untold: tuple[Idle, ...] = ()
         # Who waits, at which version: a decision asks six times, and of 1,000 members that were 3 ms.
         self._in_order: tuple[int, list[Member]] | None = None
 
@@ -285,7 +298,7 @@ class Members:
             self._members[key] = member
             self._enter(member)
             return Seen(member, None, member.stage, None)
-        before, old_pod = member.stage, member.pod
+        before, old_pod, left = member.stage, member.pod, member.entity
         self._exit(member)
         member.see(pod, group)
         member.stage = self._stage_of(pod)
@@ -294,6 +307,8 @@ class Members:
         elif before in (Stage.ASSUMED, Stage.BOUND) and not pod.is_terminal:
             member.stage = before
         self._enter(member)
+        if left != member.entity:
+            self._drop_if_empty(left, self._casts[left])
         return Seen(member, before, member.stage, old_pod)
 
     def lose_pod(self, key: PodKey) -> Member | None:
@@ -301,6 +316,7 @@ class Members:
         member = self._members.pop(key, None)
         if member is not None:
             self._exit(member)
+            self._drop_if_empty(member.entity, self._casts[member.entity])
         return member
 
     def assume(self, member: Member, node_name: str) -> None:
@@ -390,14 +406,12 @@ class Members:
         self._count(cast, member, 1)
 
     def _exit(self, member: Member) -> None:
-        entity = member.entity
-        cast = self._casts[entity]
+        cast = self._casts[member.entity]
         was_holding = cast.is_holding
         del cast.stages[member.stage][member.key]
         cast.version += 1
         self.holders_version += cast.is_holding != was_holding
         self._count(cast, member, -1)
-        self._drop_if_empty(entity, cast)
 
     def _count(self, cast: Cast, member: Member, by: int) -> None:
         """A member has come to its stage (`by` 1) or leaves it (-1)."""

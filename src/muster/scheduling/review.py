@@ -17,6 +17,7 @@ from muster.scheduling.asks import is_untouched, priority_of
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import WAITING, WHOLE
 from muster.scheduling.contradictions import find_fault
+from muster.scheduling.idle_annotations import tell_idle
 from muster.scheduling.members import Cast, EntityKey, Stage
 from muster.scheduling.queue import Place
 from muster.scheduling.sleepers import Refusal
@@ -135,7 +136,11 @@ def _review(
         books.forget(entity, now_s)
         books.gangs.lose(entity)
         return []
-    effects = [effect for leaf in cast.leaves() for effect in say_scheduled(books, leaf, now_s)]
+    effects: list[Effect] = []
+    for leaf in cast.leaves():
+        effects += say_scheduled(books, leaf, now_s)
+        if leaf.untold:
+            effects += tell_idle(books, leaf)
     effects += tend_gangs(books, entity, cast, now_s)
     books.preparations.touch(entity)  # who is in preparation gives up if the gang is held now
     if not cast.count(Stage.WAITING):

@@ -61,6 +61,7 @@ from muster.scheduling.books import Books
 from muster.scheduling.collision import is_landed, see_landed
 from muster.scheduling.conditions import WHOLE, Words, words_of
 from muster.scheduling.cycle import run_cycle
+from muster.scheduling.idle_annotations import note_idle
 from muster.scheduling.idle_claims import next_look_s, watch_claims
 from muster.scheduling.kept import give_up_room, give_up_rooms
 from muster.scheduling.members import (
@@ -181,6 +182,8 @@ class Scheduler:
         if change.relabeled:
             books.tell(ClusterEvent(Change.POD_RELABELED, pod=pod), now_s)
         note_progress(books, seen, now_s)
+        if event.idle:
+            note_idle(books, seen, event.idle)
         if seen.before is not seen.after or seen.asks_anew:
             if seen.after is Stage.WAITING:
                 books.shape_of(seen.member)

@@ -11,7 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
-from muster.controllers.kubelet import EXIT_CODE, KUBELET_ANNOTATION, RUN_SECONDS, STOPPED
+from muster.controllers.kubelet import KUBELET_ANNOTATION, STOPPED
+from muster.framework.annotations import EXIT_CODE, RUN_SECONDS
 from muster.sim.client import (
     Client,
     group_manifest,

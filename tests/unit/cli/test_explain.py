@@ -12,11 +12,16 @@ from muster.framework.groups import ObjectKey
 Object = dict[str, Any]
 
 
-def explain(pods: list[Object], events: list[Object] | None = None, **status: Any) -> list[str]:
+def explain(
+    pods: list[Object],
+    events: list[Object] | None = None,
+    annotations: dict[str, str] | None = None,
+    **status: Any,
+) -> list[str]:
     """Explain the gang default/g of two GPU workers on one node with one GPU."""
     node = {"metadata": {"name": "n1"}, "status": {"allocatable": {"nvidia.com/gpu": "1", "pods": "9"}}}
     group = {
-        "metadata": {"namespace": "default", "name": "g"},
+        "metadata": {"namespace": "default", "name": "g", "annotations": annotations},
         "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}, "priority": 7},
         "status": status,
     }
@@ -87,6 +92,24 @@ def test_what_was_said_once_is_not_said_again() -> None:
     lines = explain([pod("g-0")], [event], conditions=conditions)
     assert sum("no room" in line for line in lines) == 1
     assert lines[-1] == "  event      2026-01-01T00:00:00 g-0 FailedScheduling"
+
+
+def test_annotations_that_say_nothing_on_the_pods_are_told() -> None:
+    pods = [pod(f"g-{index}") for index in range(3)]
+    for each in pods[1:]:
+        each["metadata"]["annotations"] = {"muster.dev/bind-timeout": "1m", "muster.dev/run-seconds": "3"}
+    told = " ".join(" ".join(explain(pods)).split())
+    assert told.endswith(
+        "ignored metadata.annotations[muster.dev/bind-timeout] of 2 of 3 pods, for example g-1: "
+        "says nothing on a pod; give it to pod group default/g"
+    )
+
+
+def test_an_annotation_that_the_group_reads_as_a_rank_is_not_ignored() -> None:
+    ranked = pod("g-0")
+    ranked["metadata"]["annotations"] = {"muster.dev/rank": "0"}
+    annotations = {"muster.dev/rank-order": "muster.dev/rank"}
+    assert not any("ignored" in line for line in explain([ranked], annotations=annotations))
 
 
 def test_long_reasons_are_folded_into_100_columns() -> None:

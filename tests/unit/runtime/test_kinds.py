@@ -49,6 +49,13 @@ def test_pods_come_with_the_group_they_name() -> None:
     assert seen.group == ObjectKey("d", "g")
 
 
+def test_pods_come_with_what_says_nothing_on_them() -> None:
+    text = b'{"metadata":{"name":"p","annotations":{"muster.dev/bind-timeout":"1m"}},"spec":{}}'
+    seen = PODS.seen(msgspec.json.decode(text, type=PODS.type))
+    assert isinstance(seen, PodSeen)
+    assert [field.path for field in seen.idle] == ["metadata.annotations[muster.dev/bind-timeout]"]
+
+
 def test_groups_come_in_the_cores_own_words() -> None:
 
     text = b'{"metadata":{"name":"g","namespace":"d"},"spec":{"schedulingPolicy":{"gang":{"minCount":4}}}}'

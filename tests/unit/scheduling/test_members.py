@@ -79,6 +79,24 @@ def test_who_waits_is_known_anew_when_somebody_comes_or_goes_and_whatever_is_don
     assert [member.key.name for member in cast.waiting()] == ["a"]
 
 
+def test_what_is_known_of_a_lone_pod_stays_while_it_changes_and_goes_with_it() -> None:
+    members = make_members()
+    member = members.see_pod(make_pod("p"), None).member
+    cast = members.cast(member.entity)
+    members.see_pod(make_pod("p", version="2"), None)
+    members.assume(member, "n1")
+    assert members.cast(member.entity) is cast
+    members.lose_pod(member.key)
+    assert members.casts() == {}
+
+
+def test_a_group_that_its_only_pod_leaves_is_forgotten() -> None:
+    members = make_members()
+    members.see_pod(make_pod("p"), G)
+    member = members.see_pod(make_pod("p"), None).member
+    assert list(members.casts()) == [member.entity]
+
+
 def test_placed_members_are_counted_by_what_the_api_accepted_and_what_is_on_the_wire() -> None:
     members = make_members()
     members.see_group(make_group("g", 3))

@@ -16,6 +16,7 @@ from muster.api.times import format_seconds
 from muster.assembly.config import Config
 from muster.assembly.profiles import build
 from muster.cluster.gpu_annotations import index_annotation
+from muster.dialects.native import seen_pod
 from muster.framework.groups import Group, ObjectKey, PodKey
 from muster.framework.ports import (
     BindDone,
@@ -33,7 +34,6 @@ from muster.framework.ports import (
     PatchGroupStatus,
     PatchPodStatus,
     PodGone,
-    PodSeen,
     RecordEvent,
     Search,
     SearchDone,
@@ -106,7 +106,7 @@ class World:
     def put(self, pod: Pod) -> "World":
         """The pod exists in this state now."""
         self.pods[ObjectKey(pod.metadata.namespace, pod.metadata.name)] = pod
-        return self.tell(PodSeen(pod, self._group_of(pod)))
+        return self.tell(seen_pod(pod))
 
     def change(self, name: str, how: Callable[[Pod], Pod]) -> "World":
         return self.put(how(self.pods[key_of(name)]))
@@ -186,7 +186,7 @@ class World:
         for group in self.groups.values():
             self.tell(GroupSeen(group))
         for pod in list(self.pods.values()):
-            self.tell(PodSeen(pod, self._group_of(pod)))
+            self.tell(seen_pod(pod))
         return self.tell(Synced())
 
     # ── what came of it ──────────────────────────────────────────────────────────────────────────
@@ -310,10 +310,3 @@ class World:
         self.groups[effect.key] = replace(group, conditions=(*kept, *effect.set_conditions))
         if not self.hides_status:
             self.tell(GroupSeen(self.groups[effect.key]))
-
-    @staticmethod
-    def _group_of(pod: Pod) -> ObjectKey | None:
-        chosen = pod.spec.scheduling_group
-        if chosen is None or not chosen.pod_group_name:
-            return None
-        return ObjectKey(pod.metadata.namespace, chosen.pod_group_name)

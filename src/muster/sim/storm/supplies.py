@@ -14,7 +14,7 @@ import numpy as np
 from muster.apiserver.exchange import Request
 from muster.assembly.requests import JSON
 from muster.controllers.device_driver import DEVICES
-from muster.controllers.kubelet import RUN_SECONDS
+from muster.framework.annotations import RUN_SECONDS
 from muster.sim.client import NAMESPACE, pod_manifest, pod_spec
 from muster.sim.storm.world import StormWorld
 from muster.sim.view import Object, devices_in, name_of, uid_of

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from muster.apiserver.exchange import Request
 from muster.assembly.requests import JSON
-from muster.controllers.kubelet import EXIT_CODE, RUN_SECONDS
+from muster.framework.annotations import EXIT_CODE, RUN_SECONDS
 from muster.sim.client import (
     NAMESPACE,
     SCHEDULER_NAMES,
