@@ -247,6 +247,11 @@ def release_skipped() -> Patches:
         yield patch.object(module, "end_gang", lambda *_, **__: [])
 
 
+def gang_never_released() -> Patches:
+    """A gang that was not whole in time keeps what it has."""
+    yield patch.object(transaction, "is_late", lambda *_: False)
+
+
 def tree_in_part() -> Patches:
     """The groups of a composite are placed as far as it goes."""
     feasible = GangScheduling.placement_feasible
@@ -354,6 +359,7 @@ MUTANTS: dict[str, Mutant] = {
         restored_store_unnoticed,
         gang_in_part,
         release_skipped,
+        gang_never_released,
         tree_in_part,
         tree_never_released,
         tree_said_whole_too_soon,

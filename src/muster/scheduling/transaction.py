@@ -221,7 +221,9 @@ def _tend_started(
         effects.append(_record(group, _anybody(leaf), "GangMembersLost", text))
     if gang.is_lost and counts.held:
         cause = f"members were lost: {counts.bound} of {counts.needed} were left"
-        effects += _heed_policy(books, leaf, group, kind=MEMBER_LOSS, cause=cause, now_s=now_s)
+        policy = group.terms.on_member_loss
+        if policy in (RESTART, RELEASE):
+            effects += end_gang(books, leaf, group, ending=policy, kind=MEMBER_LOSS, cause=cause, now_s=now_s)
     if not gang.ending:
         effects += _tend_readiness(books, entity, gang, leaf, group, counts, now_s)
     gang.has_bare = gang.has_bare and bool(counts.held) and _is_given_up(books, gang, leaf, group)
@@ -244,20 +246,13 @@ def _is_loss(books: Books, gang: Gang, group: Group) -> bool:
     return said is None or said.status != "True" or (said.observed_generation or 0) >= group.generation
 
 
-def _heed_policy(
-    books: Books, leaf: Cast, group: Group, *, kind: str, cause: str, now_s: float
-) -> list[Effect]:
-    """Restart or release the gang if its owner wants that."""
-    policy = group.terms.on_member_loss
-    if policy not in (RESTART, RELEASE):
-        return []
-    return end_gang(books, leaf, group, ending=policy, kind=kind, cause=cause, now_s=now_s)
-
-
 def _tend_readiness(
     books: Books, entity: EntityKey, gang: Gang, leaf: Cast, group: Group, counts: Counts, now_s: float
 ) -> list[Effect]:
-    """Apply the same policy to a gang that does not become ready; who is replaced are those not ready."""
+    """Apply the same policy to a gang that does not become ready; who is replaced are those not ready.
+
+    One that is to be restarted waits like a released one: nothing says that it will be ready the next time.
+    """
     timeout_s = group.terms.ready_timeout_s
     if timeout_s is None or gang.was_ready or gang.started_s is None:
         books.gangs.look_at(entity, None)
@@ -273,8 +268,10 @@ def _tend_readiness(
     cause = f"{counts.ready} of {counts.needed} members were ready within {timeout_s:.0f} s"
     gang.started_s = now_s  # the next patience begins
     books.gangs.look_at(entity, now_s + timeout_s)
-    if group.terms.on_member_loss != "replace":
-        return _heed_policy(books, leaf, group, kind=READY_TIMEOUT, cause=cause, now_s=now_s)
+    if group.terms.on_member_loss in (RESTART, RELEASE):
+        return end_gang(books, leaf, group, ending=RELEASE, kind=READY_TIMEOUT, cause=cause, now_s=now_s)
+    if group.terms.on_member_loss == "hold":
+        return []
     late = [
         member
         for member in leaf.stages[Stage.BOUND].values()

@@ -374,6 +374,17 @@ def test_a_gang_that_is_never_ready_is_restarted_where_that_is_the_policy() -> N
     assert released(world.run(2)) == ["g-0", "g-1", "g-2"]
 
 
+@pytest.mark.parametrize("policy", ["restart", "release"])
+def test_a_gang_that_is_never_ready_waits_ever_longer_before_it_is_tried_again(policy: str) -> None:
+    world = started(on_member_loss=policy, ready_timeout_s=60.0)
+    for wait_s in (10, 20):
+        while world.bound:
+            world.run(1)
+        refill(world, "g", 3).run(wait_s - 2)
+        assert (whole(world), world.bound) == (("False", "Released"), set())
+        assert world.run(3).bound == {"g-0", "g-1", "g-2"}
+
+
 def test_replace_takes_only_those_that_are_not_ready() -> None:
     world = started(ready_timeout_s=60.0)
     start(world, "g-0", "g-1", is_ready=True).run(60)

@@ -11,7 +11,7 @@ from muster.apiserver.exchange import Request, Response
 from muster.apiserver.server import ApiServer
 from muster.controllers.kubelet import KUBELET_ANNOTATION, STOPPED
 from muster.sim.storm.weather import Sky
-from muster.sim.view import Object, group_of
+from muster.sim.view import Object, group_of, node_of
 
 MERGE = "application/merge-patch+json"
 _KUBELET = "system:serviceaccount:kube-system:kubelet"
@@ -41,9 +41,10 @@ class Landed(NamedTuple):
 class FrontDoor:
     """The API server as everybody reaches it.
 
-    `quota` is how many pods may exist (None: any number); `denied` the groups whose bindings a webhook
-    refuses; `refuses_status` is True while the webhook before the status of groups does not answer;
-    `rival_first` is called with an allocation that a rival writes on a claim of its own at this very moment.
+    `quota` is how many pods may exist (None: any number); `bound_max` how many of a group's members a webhook
+    lets be bound (any number of others); `refuses_status` is True while the webhook before the status of
+    groups does not answer; `rival_first` is called with an allocation that a rival writes on a claim of its
+    own at this very moment.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class FrontDoor:
         self.store = inner.store
         self.catalog = inner.catalog
         self.quota: int | None = None
-        self.denied: set[str] = set()
+        self.bound_max: dict[str, int] = {}
         self.refuses_status = False
         self.rival_first: Callable[[Object], None] = lambda allocation: None
         self.writers: dict[int, str] = {}  # who wrote, by the last revision of the request
@@ -157,7 +158,7 @@ class FrontDoor:
 
     def _refuse_bind(self, pod: Object | None) -> Response | None:
         weather = self._sky.weather
-        if pod is not None and group_of(pod) in self.denied:
+        if pod is not None and self._are_enough_bound(group_of(pod)):
             self._count("binding denied by a policy")
             return _refusal(403, "Forbidden", 'admission webhook "policy.example.com" denied the request')
         match self._sky.pick(
@@ -181,6 +182,13 @@ class FrontDoor:
                 self._count("binding refused with 429")
                 return _refusal(429, "TooManyRequests", "slow down", _RETRY_AFTER_S)
         return None
+
+    def _are_enough_bound(self, group: str) -> bool:
+        most = self.bound_max.get(group)
+        if most is None:
+            return False
+        pods = self.store.list(self._pods)
+        return sum(group_of(pod) == group and bool(node_of(pod)) for pod in pods) >= most
 
     def _make_anew(self, pod: Object, now_s: float) -> None:
         """The pod goes by force, and its owner makes another of its name at once."""

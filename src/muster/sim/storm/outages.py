@@ -58,7 +58,7 @@ class Outages:
     def calm(self) -> None:
         """End what may still go on."""
         self._world.door.quota = None
-        self._world.door.denied.clear()
+        self._world.door.bound_max.clear()
         self._world.door.refuses_status = False
         for replica in self._world.replicas.values():
             replica.lag(0.0)
@@ -82,15 +82,16 @@ class Outages:
         self._world.door.quota = None
 
     def _policy_denies_a_gang(self) -> None:
-        """A webhook refuses the bindings of some gang, from now on or once it is half bound."""
+        """A webhook lets few members of some gang be bound, or none, for longer than it may be half bound."""
         names = sorted(
             {group_of(pod) for pod in self._world.ledger.pods.values() if group_of(pod) and not node_of(pod)}
         )
         if not names:
             return
         name = names[int(self._generator.integers(len(names)))]
-        self._world.door.denied.add(name)
-        self._world.post_when_up(lambda: self._world.door.denied.discard(name), self._between(20, 400))
+        bound_max = self._world.door.bound_max
+        bound_max[name] = int(self._generator.integers(0, 3))
+        self._world.post_when_up(lambda: bound_max.pop(name, None), self._between(20, 600))
 
     def _status_is_refused(self) -> None:
         """A webhook before the status of groups does not answer for a while."""

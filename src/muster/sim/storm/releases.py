@@ -39,13 +39,14 @@ class ReleasesBackOff(Noting):
     def _release(self, effect: EvictPod, now_s: float) -> None:
         """A pod is released: its gang waits.
 
-        Unless its owner wants it restarted at once, or members alone go, for they were not ready in time.
+        Unless its owner wants it restarted at once after a loss, or members alone go, for they were not ready
+        in time.
         """
         group_key = self._told.group_of.get(effect.key)
         group = self._told.groups.get(group_key) if group_key is not None else None
         if group_key is None or group is None:
             return
-        policy = group.terms.on_member_loss
-        goes_alone = policy == "replace" and "were ready within" in (effect.condition.message or "")
-        if policy != "restart" and not goes_alone:
+        is_unready = "were ready within" in (effect.condition.message or "")
+        at_once = "replace" if is_unready else "restart"
+        if group.terms.on_member_loss != at_once:
             self._released_s[group_key] = now_s

@@ -81,9 +81,9 @@ class Trees:
 
     def _deny(self, group: str) -> None:
         """A webhook refuses the bindings of one group for a while: its tree is left in part."""
-        denied = self._world.door.denied
-        denied.add(group)
-        self._world.post(lambda: denied.discard(group), self._moment_s(60, 400))
+        bound_max = self._world.door.bound_max
+        bound_max[group] = 0
+        self._world.post(lambda: bound_max.pop(group, None), self._moment_s(60, 400))
 
     def _draw(self, name: str, parent: str, priority_class: str) -> Gang:
         """One group of a tree: a gang, or basic."""

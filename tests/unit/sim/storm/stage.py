@@ -77,7 +77,7 @@ class Stage:
     def grow(self, *, denied: str = "", needed: int | None = None) -> None:
         """Once somebody leads: a tree of `a` and `b`, and time to bind all but the members of `denied`."""
         self.run(10.0)
-        self.world.door.denied.add(denied)
+        self.world.door.bound_max[denied] = 0
         self.tree("tree", "a b", needed=needed)
         self.run(20.0)
 
@@ -108,5 +108,5 @@ def with_denied_gang() -> Stage:
     stage = Stage(nodes=1)
     stage.run(10.0)
     stage.gang("g", 2, cpu="1")
-    stage.world.door.denied.add("g")
+    stage.world.door.bound_max["g"] = 0
     return stage

@@ -104,8 +104,16 @@ def test_a_quota_refuses_the_pod_that_is_too_many() -> None:
 def test_a_policy_denies_one_gang_only() -> None:
     stage = staged()
     stage.gang("g", 1)
-    stage.world.door.denied.add("g")
+    stage.world.door.bound_max["g"] = 0
     assert bind(stage, "g-0").status == 403
+    assert bind(stage, "p").status == 201
+
+
+def test_a_policy_lets_some_members_of_a_gang_be_bound() -> None:
+    stage = staged()
+    stage.gang("g", 3)
+    stage.world.door.bound_max["g"] = 2
+    assert [bind(stage, f"g-{number}").status for number in range(3)] == [201, 201, 403]
     assert bind(stage, "p").status == 201
 
 

@@ -64,7 +64,7 @@ def test_a_group_that_is_emptied_before_the_last_is_whole_does_not_count() -> No
     stage, forest = planted(denied="b")
     empty(stage, "a")
     stage.world.client.delete("group", "a")
-    stage.world.door.denied.clear()
+    stage.world.door.bound_max.clear()
     stage.run(60.0)
     assert not forest.has_started(stage.world.ledger.composites["tree"])
 

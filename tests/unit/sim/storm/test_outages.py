@@ -62,12 +62,12 @@ def test_calm_ends_quotas_policies_lags_and_silence() -> None:
     stage.run(10.0)
     outages = Outages(stage.world, generator(), storm_s=1200.0)
     stage.world.door.quota = 1
-    stage.world.door.denied.add("g")
+    stage.world.door.bound_max["g"] = 0
     stage.world.door.refuses_status = True
     stage.world.door.stop_kubelet("n0", stage.world.now_s())
     stage.post(outages.calm, 1.0)
     stage.run(2.0)
-    assert (stage.world.door.quota, stage.world.door.denied) == (None, set())
+    assert (stage.world.door.quota, stage.world.door.bound_max) == (None, {})
     assert not stage.world.door.refuses_status
     assert not is_stopped(stage.world.ledger.nodes["n0"])
 

@@ -38,7 +38,7 @@ def test_a_released_gang_waits(on_member_loss: str, after_s: float, count: int) 
     assert len(list(checker.check(0.0))) == count
 
 
-@pytest.mark.parametrize(("on_member_loss", "count"), [("replace", 0), ("release", 1)])
+@pytest.mark.parametrize(("on_member_loss", "count"), [("replace", 0), ("restart", 1), ("release", 1)])
 def test_members_that_alone_were_not_ready_in_time_are_replaced_at_once(
     on_member_loss: str, count: int
 ) -> None:

@@ -65,7 +65,7 @@ def test_a_tree_that_starts_after_it_was_in_part_is_counted_once_and_so_is_one_o
 
 def test_a_tree_that_is_given_up_is_counted() -> None:
     stage = watched()
-    stage.world.door.denied.add("b")
+    stage.world.door.bound_max["b"] = 0
     stage.tree("tree", "a b")
     stage.run(5.0)
     stage.own("a-0", "a-1")

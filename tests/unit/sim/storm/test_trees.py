@@ -69,9 +69,9 @@ def test_what_was_made_after_a_backup_is_made_again() -> None:
 
 def test_the_bindings_of_some_groups_are_denied_for_a_while() -> None:
     stages = [grown(200.0, seed=seed)[0] for seed in range(4)]
-    denied = [stage.world.door.denied for stage in stages]
-    assert any(denied)
-    assert all(name.startswith("gang-tree-") for names in denied for name in names)
+    limited = [stage.world.door.bound_max for stage in stages]
+    assert any(limited)
+    assert all(name.startswith("gang-tree-") for names in limited for name in names)
     for stage in stages:
         stage.run(400.0)
-        assert not stage.world.door.denied
+        assert not stage.world.door.bound_max
