@@ -117,6 +117,8 @@ class Forest:
             groups = self.groups_of(name_of(composite))
             self._been_whole[uid_of(composite)] = set(map(uid_of, filter(says_scheduled, groups)))
             self._emptied.add(uid_of(composite))
+            if any(map(says_whole, groups)):  # said of none of them before; one that counted may be deleted
+                self._started.add(uid_of(composite))
             self._look(composite)
 
     def _look(self, composite: Object) -> None:

@@ -82,16 +82,14 @@ class Outages:
         self._world.door.quota = None
 
     def _policy_denies_a_gang(self) -> None:
-        """A webhook lets few members of some gang be bound, or none, for longer than it may be half bound."""
+        """A webhook refuses the bindings of some gang, from now on or once it is half bound."""
         names = sorted(
             {group_of(pod) for pod in self._world.ledger.pods.values() if group_of(pod) and not node_of(pod)}
         )
         if not names:
             return
         name = names[int(self._generator.integers(len(names)))]
-        bound_max = self._world.door.bound_max
-        bound_max[name] = int(self._generator.integers(0, 3))
-        self._world.post_when_up(lambda: bound_max.pop(name, None), self._between(20, 600))
+        self._world.limit_bindings(name, 0, self._between(20, 400))
 
     def _status_is_refused(self) -> None:
         """A webhook before the status of groups does not answer for a while."""

@@ -77,13 +77,8 @@ class Trees:
             late_s = float(self._generator.choice([0.0, 0.0, 2.0, 20.0]))
             self._users.add(self._draw(group, name, priority_class), late_s=late_s)
         if self._strikes(0.4):
-            self._deny(groups[int(self._generator.integers(count))])
-
-    def _deny(self, group: str) -> None:
-        """A webhook refuses the bindings of one group for a while: its tree is left in part."""
-        bound_max = self._world.door.bound_max
-        bound_max[group] = 0
-        self._world.post(lambda: bound_max.pop(group, None), self._moment_s(60, 400))
+            denied = groups[int(self._generator.integers(count))]  # its tree is left in part
+            self._world.limit_bindings(denied, 0, self._moment_s(60, 400))
 
     def _draw(self, name: str, parent: str, priority_class: str) -> Gang:
         """One group of a tree: a gang, or basic."""

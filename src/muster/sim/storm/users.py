@@ -173,6 +173,10 @@ class Users:
             gated=gated,
             made={},
         )
+        if self._strikes(0.12):  # it is half bound, for longer than it may be
+            self._world.limit_bindings(
+                name, int(self._generator.integers(1, size)), float(self._generator.uniform(200, 600))
+            )
         self.add(gang, late_s=float(self._generator.choice([0.0, 0.0, 2.0, 20.0])))
 
     def add(self, gang: Gang, *, late_s: float) -> None:

@@ -105,6 +105,16 @@ def test_after_a_backup_a_tree_has_started_if_its_groups_say_so() -> None:
     assert not forest.has_started(stage.world.ledger.composites["tree"])
 
 
+def test_after_a_backup_a_tree_has_started_if_a_group_says_that_it_is_whole() -> None:
+    stage, forest = planted()
+    stage.run(60.0)
+    empty(stage, "b")
+    stage.world.client.delete("group", "b")
+    stage.run(1.0)
+    forest.restored(stage.world.now_s())
+    assert forest.has_started(stage.world.ledger.composites["tree"])
+
+
 # ── what is said ─────────────────────────────────────────────────────────────────────────────────
 
 

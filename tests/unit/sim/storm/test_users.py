@@ -26,6 +26,12 @@ def test_there_are_enough_nodes_and_gangs() -> None:
     assert GANGS[0] >= 20
 
 
+def test_of_some_gangs_only_a_part_may_be_bound_for_a_while() -> None:
+    limits = [played(240.0, seed=seed)[0].world.door.bound_max for seed in range(4)]
+    assert any(limits)
+    assert all(1 <= most < 7 for limit in limits for most in limit.values())
+
+
 def test_equal_seeds_do_equal_things() -> None:
     first, second = played(120.0)[0], played(120.0)[0]
     assert first.counts == second.counts

@@ -108,3 +108,14 @@ def test_what_is_to_be_done_while_the_api_server_is_away_is_done_when_it_is_back
     stage.world.post_when_up(lambda: done.append(stage.world.now_s() - START_S), 2.0)
     stage.run(60.0)
     assert done == [23.0]  # looked for every five seconds
+
+
+def test_a_limit_to_the_bindings_of_a_group_ends() -> None:
+    stage = Stage()
+    stage.run(10.0)
+    stage.world.limit_bindings("g", 1, 100.0)
+    stage.gang("g", 2)
+    stage.run(60.0)
+    assert len(stage.bound()) == 1
+    stage.run(100.0)
+    assert stage.bound() == ["g-0", "g-1"]
