@@ -177,7 +177,10 @@ class StormWorld:
     def limit_bindings(self, group: str, most: int, seconds: float) -> None:
         """A webhook lets at most so many members of this group be bound, for so long."""
         self.door.bound_max[group] = most
-        self.post(lambda: self.door.bound_max.pop(group, None), seconds)
+        self.post(partial(self._lift_limit, group), seconds)
+
+    def _lift_limit(self, group: str) -> None:
+        self.door.bound_max.pop(group, None)
 
     def restore(self, backup: Backup, taken_s: float | None = None) -> None:
         """The store is replaced by a backup that was taken then (now); every watch breaks.
