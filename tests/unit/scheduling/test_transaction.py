@@ -367,22 +367,18 @@ def test_a_loss_is_counted_once_and_told_of() -> None:
 # ── readiness ────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_gang_that_is_never_ready_is_restarted_where_that_is_the_policy() -> None:
-    world = started(on_member_loss="restart", ready_timeout_s=60.0)
+@pytest.mark.parametrize("policy", ["restart", "release"])
+def test_a_gang_that_is_never_ready_is_given_up_and_waits_ever_longer(policy: str) -> None:
+    world = started(on_member_loss=policy, ready_timeout_s=60.0)
     start(world, "g-0", "g-1", is_ready=True).run(58)
     assert released(world) == []
     assert released(world.run(2)) == ["g-0", "g-1", "g-2"]
-
-
-@pytest.mark.parametrize("policy", ["restart", "release"])
-def test_a_gang_that_is_never_ready_waits_ever_longer_before_it_is_tried_again(policy: str) -> None:
-    world = started(on_member_loss=policy, ready_timeout_s=60.0)
     for wait_s in (10, 20):
         while world.bound:
             world.run(1)
-        refill(world, "g", 3).run(wait_s - 2)
+        refill(world, "g", 3).run(wait_s - 3)
         assert (whole(world), world.bound) == (("False", "Released"), set())
-        assert world.run(3).bound == {"g-0", "g-1", "g-2"}
+        assert world.run(4).bound == {"g-0", "g-1", "g-2"}
 
 
 def test_replace_takes_only_those_that_are_not_ready() -> None:
