@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from email.utils import parsedate_to_datetime
 from types import TracebackType
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -22,7 +22,7 @@ from msgspec import Struct
 from muster import __version__
 from muster.assembly.leadership import REQUEST_TIMEOUT_S
 from muster.base.errors import ApiError, ConfigError, Conflict, Expired, Unavailable
-from muster.runtime.connections import Connections, Dial, NoAnswer, NoConnection, TooLong
+from muster.runtime.connections import Connections, Dial, NoAnswer, NoConnection, Reply, TooLong
 from muster.runtime.credentials import Secret
 from muster.runtime.dialing import Route, dial, proxy_authorization
 from muster.runtime.kubeconfig import Access
@@ -80,11 +80,19 @@ class ItemList(Struct):
     items: list[dict[str, Any]] | None = None
 
 
+class Greeting(NamedTuple):
+    """What the server says of itself; `clock_ahead_s`: how far our clock is ahead of its own, if it says."""
+
+    version: str
+    clock_ahead_s: float | None
+
+
 class Answer(Struct, frozen=True):
-    """A successful answer."""
+    """A successful answer; `date` is when it was given by the server's clock, as HTTP writes it."""
 
     code: int
     body: bytes
+    date: str = ""
 
     def read(self, kind: type[Kind]) -> Kind:
         """The body as this type.  Raises Unavailable for anything else: a server may send what it likes."""
@@ -136,15 +144,17 @@ class ApiClient:
         """Where it is, for messages."""
         return self._access.server
 
-    async def check_connection(self) -> str:
-        """Ask for the version and give it.
+    async def check_connection(self) -> Greeting:
+        """Ask for the version and give it, with the difference of the clocks.
 
         Raises   ConfigError in plain words if the kubeconfig leads nowhere.
         """
         await self._access.credentials.secret(self._now_s())  # its own ConfigError says more than ours would
         try:
             answer = await self.call("GET", "/version")
-            return answer.read(Version).git_version
+            answered_s = _seconds_of_date(answer.date)
+            ahead_s = None if answered_s is None else self._now_s() - answered_s
+            return Greeting(answer.read(Version).git_version, ahead_s)
         except ApiError as error:
             if error.reason == "Unreadable":
                 raise ConfigError(
@@ -198,7 +208,7 @@ class ApiClient:
                 continue
             if reply.code >= 300:
                 raise_for(reply.code, reply.body, reply.headers, now_s=self._now_s())
-            return Answer(reply.code, reply.body)
+            return Answer(reply.code, reply.body, _date_of(reply))
         raise AssertionError("the second try always returns or raises")
 
     @asynccontextmanager
@@ -368,6 +378,10 @@ def _retry_after_s(status: Status, headers: Mapping[str, str], now_s: float) -> 
     if status.details is not None and status.details.retry_after_seconds is not None:
         return float(min(max(status.details.retry_after_seconds, 0), int(RETRY_AFTER_S_MAX)))
     return None
+
+
+def _date_of(reply: Reply) -> str:
+    return next((value.decode("latin-1") for name, value in reply.raw_headers if name.lower() == b"date"), "")
 
 
 def _seconds_of_date(text: str) -> float | None:

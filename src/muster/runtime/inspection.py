@@ -24,6 +24,7 @@ GATE_FLAG = "--feature-gates=GenericWorkload=true"
 API_FLAG = f"--runtime-config={GROUP_VERSION}=true"
 STOCK_NAME, STOCK_LEASE = "default-scheduler", "kube-scheduler"
 RECENT_S = 30.0
+CLOCKS_APART_S_MAX = 30.0
 
 _EVENTS = Kind("events.k8s.io", "v1", "events")
 _REVIEWS = Kind("authorization.k8s.io", "v1", "selfsubjectaccessreviews")
@@ -125,13 +126,34 @@ async def inspect(
     lease_namespace: str = NAMESPACE,
 ) -> list[Finding]:
     """Look at everything.  Raises ConfigError if the server cannot be reached at all."""
-    version = await client.check_connection()
+    version, clock_ahead_s = await client.check_connection()
     findings = [Finding("version", Level.OK, f"{client.server} is Kubernetes {version}")]
+    findings += judge_clock(clock_ahead_s)
     findings += await _look_at_api(client, namespace)
     findings += await _look_at_rights(client, lease_namespace, scheduler_names)
     for name in scheduler_names:
         findings += await _look_for_rivals(client, name, lease_namespace, now_s())
     return findings
+
+
+def judge_clock(ahead_s: float | None) -> Iterable[Finding]:
+    """Say whether this machine's clock and the server's agree, `ahead_s` being how far ours is ahead.
+
+    How long a gang has held room is told from times that the server wrote; nothing where it gives no time.
+    """
+    if ahead_s is None:
+        return
+    if abs(ahead_s) <= CLOCKS_APART_S_MAX:
+        yield Finding("clock", Level.OK, "this machine's clock agrees with the server's")
+        return
+    where, when = ("ahead of", "early") if ahead_s > 0.0 else ("behind", "late")
+    yield Finding(
+        "clock",
+        Level.MISSING,
+        f"this machine's clock is {abs(ahead_s):.0f} s {where} the server's, so gangs that an earlier Muster"
+        f" left under way would be released too {when}",
+        "have both machines set their clocks by NTP",
+    )
 
 
 # ── the API and its gate ─────────────────────────────────────────────────────────────────────────

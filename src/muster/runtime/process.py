@@ -27,6 +27,7 @@ from muster.runtime.clock import Clock
 from muster.runtime.connections import Dial
 from muster.runtime.dialing import dial
 from muster.runtime.executor import Executor
+from muster.runtime.inspection import judge_clock
 from muster.runtime.kinds import KINDS
 from muster.runtime.kubeconfig import Access
 from muster.runtime.leader import LeaderElector
@@ -123,7 +124,7 @@ class SchedulerProcess:
     async def run(self) -> int:
         """Run until a signal (0) or until the lease is lost (1).  Raises ConfigError if it cannot begin."""
         async with self._client:
-            version = await self._client.check_connection()
+            version, clock_ahead_s = await self._client.check_connection()
             await self._check_served()
             address = self._settings.metrics_address
             listener = None if address is None else listen(address)  # before anything is decided
@@ -134,6 +135,9 @@ class SchedulerProcess:
                 self._identity,
                 ", ".join(self._settings.config.scheduler_names),
             )
+            for finding in judge_clock(clock_ahead_s):
+                if finding.cure:
+                    log.warning("%s: %s", finding.text, finding.cure)
             try:
                 await self._run_tasks(listener)
             finally:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.unit.runtime.in_process import client_of, status
+from tests.unit.runtime.in_process import ManualClock, client_of, status
 
 from muster.base.errors import ConfigError
 from muster.runtime.inspection import (
@@ -35,11 +35,12 @@ class FakeCluster:
         self.events: list[dict[str, Any]] = []
         self.pods_refused = False
         self.reviewed: list[dict[str, str]] = []
+        self.date = "Fri, 15 Jan 2027 08:00:00 GMT"  # NOW
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path
         if path == "/version":
-            return web.json_response({"gitVersion": "v1.37.2"})
+            return web.json_response({"gitVersion": "v1.37.2"}, headers={"Date": self.date})
         if path == "/apis/scheduling.k8s.io/v1beta1" and self.is_served:
             names = ["podgroups", "podgroups/status", "workloads"]
             return web.json_response({"resources": [{"name": name} for name in names]})
@@ -63,7 +64,7 @@ class FakeCluster:
         return status(403 if self.pods_refused and path.endswith("/pods") else 404, "NotFound", "not here")
 
     async def inspect(self, *names: str) -> list[Finding]:
-        async with client_of(self.answer) as client:
+        async with client_of(self.answer, clock=ManualClock(NOW_S)) as client:
             return await inspect(client, scheduler_names=names or ("muster",), now_s=lambda: NOW_S)
 
 
@@ -74,7 +75,7 @@ def missing(findings: list[Finding]) -> list[str]:
 async def test_a_sound_cluster_lacks_nothing() -> None:
     findings = await FakeCluster().inspect()
     assert [finding.level for finding in findings] == [Level.OK] * len(findings)
-    assert [finding.check for finding in findings] == ["version", "api", "gate", "rights", "rival"]
+    assert [finding.check for finding in findings] == ["version", "clock", "api", "gate", "rights", "rival"]
 
 
 @pytest.mark.parametrize(
@@ -97,6 +98,23 @@ def test_the_two_switches_are_told_apart(is_served: bool, is_gate_on: bool | Non
     assert len(faults) == 1
     assert words in faults[0].text
     assert "start kube-apiserver with --" in faults[0].cure
+
+
+@pytest.mark.parametrize(
+    ("date", "words"),
+    [
+        pytest.param("Fri, 15 Jan 2027 08:00:29 GMT", [], id="as good as equal"),
+        pytest.param("Fri, 15 Jan 2027 07:00:00 GMT", ["3600 s ahead of the server's", "early"], id="ahead"),
+        pytest.param("Fri, 15 Jan 2027 08:01:00 GMT", ["60 s behind the server's", "late"], id="behind"),
+        pytest.param("yesterday", [], id="no time at all"),
+    ],
+)
+async def test_clocks_that_differ_are_found_out(date: str, words: list[str]) -> None:
+    cluster = FakeCluster()
+    cluster.date = date
+    faults = missing(await cluster.inspect())
+    assert len(faults) == bool(words)
+    assert all(word in faults[0] for word in words)
 
 
 async def test_a_cluster_that_drops_the_group_is_found_out_by_a_dry_run() -> None:

@@ -39,6 +39,7 @@ class FakeCluster:
         self.unserved: set[str] = set()
         self.forbidden: set[str] = set()
         self.version = 100
+        self.date = ""  # by the server's clock
         self.bound: dict[str, str] = {}
         self.changed = asyncio.Condition()
         self.hangs: asyncio.Event | None = None  # bindings get no answer before it is set
@@ -60,7 +61,7 @@ class FakeCluster:
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         path = request.path
         if path == "/version":
-            return web.json_response({"gitVersion": "v1.37.2"})
+            return web.json_response({"gitVersion": "v1.37.2"}, headers={"Date": self.date})
         if any(path.endswith(end) for end in self.forbidden):
             return status(403, "Forbidden", f"{path} is forbidden")
         if path in self.unserved:
@@ -229,6 +230,16 @@ async def test_who_stands_by_for_the_first_of_its_leases_looks_at_the_others_too
     }
     async with cluster.running(lease_name="first"), cluster.changed:
         await cluster.changed.wait_for(lambda: cluster.leases_read == {"first", "muster"})
+
+
+async def test_a_clock_that_is_far_from_the_servers_is_told_at_the_start(
+    cluster: FakeCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster.date = "Fri, 01 Jan 2100 00:00:00 GMT"
+    async with cluster.running(), cluster.changed:
+        await cluster.changed.wait_for(lambda: cluster.watchers[NODES.path])
+    assert "behind the server's" in caplog.text
+    assert "set their clocks by NTP" in caplog.text
 
 
 async def test_a_restored_backup_ends_the_process_so_that_a_fresh_one_begins(
