@@ -28,7 +28,7 @@ from muster.api.storage import (
 from muster.api.times import parse_seconds
 from muster.cluster.budgets import Budget
 from muster.dialects.annotations import find_idle, read_wishes
-from muster.dialects.terms import find_idle_terms, read_terms
+from muster.dialects.terms import find_idle_on_basic, find_idle_terms, read_terms
 from muster.framework.groups import Group, GroupKey, ObjectKey, UnsupportedField
 from muster.framework.ports import (
     CompositeGone,
@@ -120,6 +120,10 @@ def group_of(pod_group: PodGroup) -> Group:
         pod_group,
         min_count=None if gang is None else max(gang.min_count, 1),  # a server ought to refuse less
     )
+    if gang is None and found.annotations:
+        annotations = dict(found.annotations)
+        idle = find_idle_on_basic(annotations, has_parent=found.parent is not None)
+        found = replace(found, unsupported=found.unsupported + idle)
     claims = pod_group.spec.resource_claims
     return replace(found, claims=tuple(claims)) if claims else found
 

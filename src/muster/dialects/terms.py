@@ -56,6 +56,17 @@ def find_idle_terms(annotations: Mapping[str, str], *, has_parent: bool) -> tupl
     return tuple(bad)
 
 
+def find_idle_on_basic(annotations: Mapping[str, str], *, has_parent: bool) -> tuple[UnsupportedField, ...]:
+    """Terms that say nothing on a basic group: it is never given up, save with its tree."""
+    return tuple(
+        _field(
+            name, "says nothing on a basic group; give the group a gang policy, or take the annotation away"
+        )
+        for name in TERMS
+        if name in annotations and not (name == BARE_PODS and has_parent)
+    )
+
+
 def _seconds(annotations: Mapping[str, str], name: str, bad: list[UnsupportedField]) -> float | None:
     text = annotations.get(name)
     if text is None:

@@ -79,3 +79,25 @@ def test_a_composite_below_another_names_a_time_that_nobody_asks_it_for() -> Non
     assert [field.why for field in found.unsupported] == [
         "counts for a whole tree; give it to the composite pod group on top"
     ]
+
+
+def basic(terms: dict[str, str], **spec: object) -> list[tuple[str, str]]:
+    annotations = {f"muster.dev/{name}": value for name, value in terms.items()}
+    group = decode_group({"metadata": {"name": "g", "annotations": annotations}, "spec": spec})
+    return [(field.path, field.why) for field in group.unsupported]
+
+
+def test_a_basic_group_names_what_says_nothing_on_it() -> None:
+    terms = {
+        "bind-timeout": "60",
+        "ready-timeout": "1m",
+        "on-member-loss": "hold",
+        "release-bare-pods": "true",
+    }
+    why = "says nothing on a basic group; give the group a gang policy, or take the annotation away"
+    assert basic(terms) == [(f"metadata.annotations[muster.dev/{name}]", why) for name in terms]
+
+
+def test_pods_of_a_basic_group_go_with_its_tree_so_that_it_may_say_which() -> None:
+    assert basic({"release-bare-pods": "true"}, parentCompositePodGroupName="top") == []
+    assert len(basic({"bind-timeout": "60"}, parentCompositePodGroupName="top")) == 1
