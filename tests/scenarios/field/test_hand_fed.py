@@ -223,8 +223,10 @@ def test_an_old_update_of_an_assumed_pod_does_not_send_a_second_bind_b107() -> N
     first = make_pod("g-0", group="g", cpu=1, version="5")
     bench = Bench(make_node("n1", cpu=1), make_node("n2", cpu=1), make_group("g", 2), first)
     bench.feed(make_pod("g-1", group="g", cpu=1)).run()
-    bench.feed(make_pod("g-0", group="g", cpu=1, version="6", labels={"x": "y"})).run(60)
+    bench.feed(make_pod("g-0", group="g", cpu=1, version="6", labels={"x": "y"}))
+    bench.feed(make_pod("other", cpu=1)).run(60)
     assert bench.bind_count("g-0") == 1
+    assert "other" not in bench.placed, "the room of the members is theirs"
 
 
 def test_a_pod_that_the_server_has_bound_elsewhere_is_taken_as_bound_there_b107() -> None:
