@@ -175,17 +175,24 @@ class Told:
         """Whether fewer groups of this tree than it needs have ever had their minimum bound.
 
         One that has started stays so when its minimum is raised or a group of it goes; since then its groups
-        say that they are whole, or what they have lost.
+        say that they are whole, or what they have lost.  Where none says anything, a group that is not there
+        has had its time.
         """
-        tree, groups = self.composites.get(composite), self.groups_in(composite)
-        if tree is None or tree.uid in self._begun or any(map(_says_started, groups)):
+        tree = self.composites.get(composite)
+        if tree is None:
             return False
-        return sum(not self.is_under_way(group) for group in groups) < tree.needed
+        return not self._has_begun(tree, min(tree.needed, len(self.groups_in(composite))))
+
+    def _has_begun(self, tree: Group, needed: int) -> bool:
+        groups = self.groups_in(tree.key)
+        if tree.uid in self._begun or any(map(_says_started, groups)):
+            return True
+        return sum(not self.is_under_way(group) for group in groups) >= needed
 
     def _note_begun(self, composite: GroupKey | None) -> None:
         """The tree is about to change: whether it has started is to be remembered."""
         tree = self.composites.get(composite) if composite is not None else None
-        if tree is not None and not self.is_tree_under_way(tree.key):
+        if tree is not None and self._has_begun(tree, tree.needed):
             self._begun.add(tree.uid)
 
     def count_placed(self, group: GroupKey) -> int:

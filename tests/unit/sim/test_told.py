@@ -98,6 +98,17 @@ def test_what_a_group_says_tells_whether_its_tree_had_started(status: str, reaso
     assert len(list(checker.check(1.0))) == count
 
 
+def test_to_a_new_scheduler_a_group_that_is_not_there_has_had_its_time() -> None:
+    told, _ = tell_tree()
+    tree, other = ObjectKey("default", "tree"), told.groups[ObjectKey("default", "h")]
+    told.observe(GroupGone(other.key, other.uid), (), 0.1)
+    assert told.is_tree_under_way(tree)
+    told.observe(seen_pod("c", node="n1"), (), 0.2)
+    assert not told.is_tree_under_way(tree)
+    told.observe(GroupSeen(other), (), 0.3)
+    assert told.is_tree_under_way(tree)
+
+
 def test_a_composite_that_is_gone_is_no_tree() -> None:
     told, checker = tell_tree()
     told.observe(CompositeGone(ObjectKey("default", "tree"), "uid-tree"), (), 0.5)
