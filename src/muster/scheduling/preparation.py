@@ -218,7 +218,7 @@ def tend_preparations(books: Books, now_s: float) -> Tended:
     while books.preparations.touched:
         root = next(iter(books.preparations.touched))
         del books.preparations.touched[root]
-        if find_hold(books, books.members.cast(root), now_s) is not None:
+        if find_hold(books, books.members.cast(root), now_s) is not None or _is_short(books, root):
             tended.effects.extend(_give_back(books, root, None, now_s))
             continue
         tended.effects.extend(_reserve_again(books, root))
@@ -234,6 +234,19 @@ def tend_preparations(books: Books, now_s: float) -> Tended:
         if not found:
             books.speech.arm(root, now_s)
     return tended
+
+
+def _is_short(books: Books, root: EntityKey) -> bool:
+    """Whether a group has lost members that it needs, or is gone itself: nobody who is ready can be bound."""
+    preparing = {each.key for each in books.preparations.of(root)}
+    return any(
+        preparing.intersection(leaf.stages[Stage.ASSUMED])
+        and (
+            leaf.missing_count > len(leaf.stages[Stage.WAITING])
+            or (leaf.group is None and root.kind != "pod")
+        )
+        for leaf in books.members.cast(root).leaves()
+    )
 
 
 def describe(books: Books, root: EntityKey) -> str:
@@ -310,7 +323,7 @@ def _bindable(books: Books, root: EntityKey) -> list[Preparation]:
 def _give_back(books: Books, root: EntityKey, lost: Preparation | None, now_s: float) -> list[Effect]:
     """All members of the tree that are not bound yet are free again; the one that was lost says why.
 
-    None was where the tree is held, as while a gang of it is released: then the hold says why.
+    None was where the tree is held, as while a gang of it is released, or lacks members: then that says why.
     """
     effects: list[Effect] = []
     given_back: list[Pod] = []

@@ -1,6 +1,14 @@
-"""Who is placed and not bound yet."""
+"""Who is placed and not bound yet; a gang of those that loses members that it needs holds nothing."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
+from tests.unit.scheduling.world import World
 
 from muster.framework.groups import ObjectKey
+from muster.framework.ports import SelectNode, StorageSeen
+from muster.scheduling.conditions import WAITING
 from muster.scheduling.members import EntityKey
 from muster.scheduling.preparations import UNPREPARED_S_MAX, Preparation, Preparations
 
@@ -55,3 +63,63 @@ def test_the_longest_waiting_is_overdue_first() -> None:
     assert [each.key.name for each in book.overdue(2.0 + UNPREPARED_S_MAX)] == ["early"]
     assert [each.key.name for each in book.overdue(9.0 + UNPREPARED_S_MAX)] == ["late"]
     assert book.next_due_s() is None
+
+
+# ── members that go ─────────────────────────────────────────────────────────────────────────────
+
+
+def preparing() -> World:
+    """Two nodes, taken by a gang of two of which the first waits for a volume."""
+    world = World().node("n1", cpu=1).node("n2", cpu=1)
+    world.tell(StorageSeen(make_class(provisioner="example.com/slow"))).tell(StorageSeen(make_claim("c")))
+    return world.group("g", 2).pod("g-0", group="g", volumes=mounts("c")).members("g", 1).run(5)
+
+
+def provision(world: World) -> None:
+    """The volume comes on the node that was selected last."""
+    node_name = [write.node_name for write in world.of(SelectNode)][-1]
+    for found in (make_volume("v", claim="c"), make_claim("c", node=node_name, volume="v")):
+        world.tell(StorageSeen(found))
+
+
+def is_free(world: World) -> bool:
+    """Whether both nodes take others."""
+    return world.members("others", 0, 1).group("others", 2).run(1).bound == {"others-0", "others-1"}
+
+
+def test_the_room_is_kept_while_all_are_there() -> None:
+    assert not is_free(preparing())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda world: world.delete("g-1"), id="a member is deleted"),
+        pytest.param(lambda world: world.change_group("g", min_count=3), id="it needs more"),
+        pytest.param(lambda world: world.delete_group("g"), id="the group is deleted"),
+    ],
+)
+def test_a_gang_that_lacks_members_gives_its_room_and_its_choices_back(
+    change: Callable[[World], World],
+) -> None:
+    world = preparing().forget_effects()
+    change(world)
+    assert is_free(world)
+    assert [write.node_name for write in world.of(SelectNode)] == [""]
+
+
+def test_it_says_what_it_waits_for_and_is_decided_anew_with_the_member_that_comes() -> None:
+    world = preparing().delete("g-1").run(10)
+    waiting = world.condition("g", WAITING)
+    assert waiting is not None
+    assert (waiting.reason, waiting.message) == ("MembersMissing", "waits for members: 1 of 2 exist")
+    world.members("g", 2).run(5)
+    provision(world)
+    assert world.run(5).bound == {"g-0", "g-2"}
+
+
+def test_one_that_waits_already_takes_the_place_of_one_that_is_lost() -> None:
+    world = preparing().members("g", 2).run(5).forget_effects().delete("g-1").run(5)
+    assert world.of(SelectNode) == []
+    world.tell(StorageSeen(make_volume("v", claim="c"))).tell(StorageSeen(make_claim("c", volume="v")))
+    assert world.run(5).bound == {"g-0", "g-2"}
