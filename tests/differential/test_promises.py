@@ -31,6 +31,10 @@ def test_nobody_of_a_gang_that_lost_its_others_could_go_alone() -> None:
     assert check_promises(draw_scenario(42844)) == []
 
 
+def test_nobody_is_placed_beside_those_that_leave_with_its_victim() -> None:
+    assert check_promises(draw_scenario(41748)) == []
+
+
 def test_a_seed_is_always_the_same_scenario() -> None:
     assert draw_scenario(7) == draw_scenario(7)
     assert draw_scenario(7) != draw_scenario(8)

@@ -30,7 +30,7 @@ FOUND_BY: dict[str, int] = {  # where nothing is said, the first
     "lease-taken-by-force": 2,
     "void-binding-counts": 7,
     "restored-store-unnoticed": 3,
-    "release-skipped": 3,
+    "release-skipped": 9,
     "gang-never-released": 5,
     "tree-in-part": 8,
     "tree-never-released": 40,

@@ -16,6 +16,7 @@ import muster.scheduling.preparation as preparation
 import muster.scheduling.scheduler as scheduler
 import muster.scheduling.standing as standing
 import muster.scheduling.tending as tending
+import muster.scheduling.torn as torn
 import muster.scheduling.transaction as transaction
 from muster.api.times import parse_seconds
 from muster.assembly.leadership import LEASE_S, Candidacy, Lease
@@ -243,7 +244,7 @@ def lost_binding_given_up() -> Patches:
 
 def release_skipped() -> Patches:
     """A gang that cannot be made whole is left as it is."""
-    for module in (transaction, tending):
+    for module in (transaction, tending, torn):
         yield patch.object(module, "end_gang", lambda *_, **__: [])
 
 

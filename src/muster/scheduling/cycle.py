@@ -157,7 +157,7 @@ def _refuse(
         never=bool(decision.never),
         shape=books.shape_of(left[0]),
         member_count=len(left) if is_group else 1,
-        error=reason == SCHEDULER_ERROR,
+        error=reason == SCHEDULER_ERROR or rescued.may_pass,
         error_round=entry.attempts,
         ask=None if rescued.found or books.may_drive_out(entry.key, now_s) else books.ask_of(entry.key),
         own_texts={

@@ -44,7 +44,7 @@ from muster.scheduling.metrics import (
 from muster.scheduling.preparation import drive_out
 from muster.scheduling.queue import Place
 from muster.scheduling.rescues import WORK_PER_CYCLE
-from muster.scheduling.tending import release_torn
+from muster.scheduling.torn import as_wholes, release_torn, tears
 from muster.scheduling.trials import trial_of, work_of
 from muster.scheduling.units import OVERDUE_S, Victim, is_overdue
 
@@ -73,7 +73,8 @@ class Rescued(NamedTuple):
 
     `found`: it gets room, once those have left who must; `is_underway`: that, or earlier ones are leaving.
     `is_put_off`: whom to drive out takes longer to say; nothing is said or done before.  `refused`: what
-    is in the way even when all are gone who may be driven out, None where nobody may.
+    is in the way even when all are gone who may be driven out, None where nobody may.  `may_pass`: it would
+    find room if it could take a part of a gang that is under way.
     """
 
     text: str = ""
@@ -82,6 +83,7 @@ class Rescued(NamedTuple):
     is_underway: bool = False
     is_put_off: bool = False
     refused: Trial | None = None
+    may_pass: bool = False
 
 
 def with_promises(books: Books, entity: EntityKey, cast: Cast, snapshot: Snapshot) -> Snapshot:
@@ -125,7 +127,7 @@ def make_room(
     words = _WORDS["pod" if entity.kind == "pod" else "podgroup"]
     started_s = runner.stopwatch()
     try:
-        rescue = runner.post_filter(preemptor)
+        rescue, may_pass = _choose(books, preemptor)
     except PluginError as error:
         _measure(books, entity.kind, None, runner.stopwatch() - started_s)
         return Rescued(f"{words}{error}")
@@ -145,7 +147,23 @@ def make_room(
         effects = _promise(books, {}, waiting)
     text = f"{words}{rescue.status.message}" if rescue.status.message else ""
     found = rescue.status.ok
-    return Rescued(text, tuple(effects), found, found or preemptor.is_draining, refused=rescue.refused)
+    text += "; a gang that is under way goes whole or not at all" if may_pass else ""
+    is_underway = found or preemptor.is_draining
+    return Rescued(text, tuple(effects), found, is_underway, refused=rescue.refused, may_pass=may_pass)
+
+
+def _choose(books: Books, preemptor: Preemptor) -> tuple[Rescue | None, bool]:
+    """What the plugins say, and whether nothing of it is done, for a gang under way would be torn in vain.
+
+    What is left of one that is torn is released: the preemptor must find room without any of it.
+    """
+    rescue = books.runner.post_filter(preemptor)
+    if rescue is None or rescue.eviction is None or not tears(books, rescue.eviction.victims):
+        return rescue, False
+    whole = books.runner.post_filter(replace(preemptor, units=as_wholes(books, preemptor.units)))
+    if whole is None or whole.status.ok or whole.search is not None:
+        return rescue, False
+    return whole, True
 
 
 def _measure(books: Books, kind: str, rescue: Rescue | None, seconds: float) -> None:

@@ -40,8 +40,9 @@ class Refusal(Struct, frozen=True):
     more would have to find room, where that is known exactly (members of one shape); 0 where it is not.
     `takes_below`: pods of less priority it may drive out, so that their room counts, too (minus infinity:
     nobody's).  `never`: not even the empty cluster has room, so that nothing but a node helps.  `error`: a
-    contradiction or a refused call rather than lack of room.  Errors of one round (the number of the attempt
-    that led to them) count once, however many members they hit.  `slowness` times the usual wait is waited
+    contradiction, a refused call or a gang under way that is not to be torn, rather than lack of room: tried
+    again after a while.  Errors of one round (the number of the attempt that led to them) count once, however
+    many members they hit.  `slowness` times the usual wait is waited
     where the cause is not one that passes by itself.  `ask`: all who ask this are refused alike, their
     n-th member with the words that `own_texts` has for it; None: nobody else is.  `facts`: what the words are
     about; where they are as before, nothing new is said.

@@ -5,13 +5,7 @@ released whole when that takes too long, and whatever becomes of its groups late
 the casts of a root; next: `transaction.py`, one gang, and `standing.py`, whether something has started.
 """
 
-import math
-from collections.abc import Iterable
-
-from msgspec.structs import replace
-
-from muster.api.core import Pod
-from muster.framework.groups import Group, ObjectKey
+from muster.framework.groups import Group
 from muster.framework.ports import Effect, EvictPod
 from muster.scheduling.books import Books
 from muster.scheduling.contradictions import find_fault
@@ -32,43 +26,6 @@ def tend_gangs(books: Books, root: EntityKey, cast: Cast, now_s: float) -> list[
     if cast.is_composite:
         effects += _tend_tree(books, root, cast, now_s)
     return effects
-
-
-def release_torn(books: Books, victims: Iterable[Pod], preemptor: EntityKey, now_s: float) -> list[Effect]:
-    """Release what is left of gangs under way of which somebody more important takes members.
-
-    Half of a gang that has not started is of no use to anybody: it goes whole, pods without a controller too.
-    """
-    torn: dict[EntityKey, None] = {}
-    for pod in victims:
-        member = books.members.find(ObjectKey(pod.metadata.namespace, pod.metadata.name))
-        if member is None or member.group is None:
-            continue
-        going = _not_started_with(books, member.entity)
-        if going:
-            books.gangs.make(member.entity).asked[member.pod.metadata.uid] = math.inf
-        torn.update(dict.fromkeys(going))
-    effects: list[Effect] = []
-    cause = f"{preemptor.kind} {preemptor.key}, which is more important, takes its room"
-    for entity in torn:
-        leaf = books.members.cast(entity)
-        if leaf.group is not None and leaf.is_holding:
-            group = replace(leaf.group, terms=replace(leaf.group.terms, releases_bare_pods=True))
-            effects += end_gang(
-                books, leaf, group, ending=RELEASE, kind="preemption", cause=cause, now_s=now_s
-            )
-    return effects
-
-
-def _not_started_with(books: Books, entity: EntityKey) -> list[EntityKey]:
-    """The groups that are of no use without this one: all of a tree that has not started, or itself."""
-    root = books.members.root_of(entity)
-    tree = books.members.cast(root)
-    if tree.is_composite and tree.group is not None and not has_started(books, tree):
-        return [group_entity(leaf.group.key) for leaf in tree.leaves() if leaf.group is not None]
-    leaf = books.members.cast(entity)
-    is_gang = leaf.group is not None and leaf.group.is_gang
-    return [entity] if is_gang and not has_started(books, leaf) else []
 
 
 def _tend_basic(books: Books, leaf: Cast, group: Group, now_s: float) -> list[Effect]:
