@@ -103,9 +103,10 @@ def _begin_binding(books: Books, member: Member, node_name: str, attempt: int, n
         version=member.pod.metadata.resource_version,
     )
     books.inflight.add(binding)
-    leaf = books.members.cast(member.entity)
-    if leaf.group is not None and leaf.group.is_gang:
-        books.gangs.begin(member.entity, bind_timeout_s(books, leaf), now_s)
+    for entity in (member.entity, books.members.root_of(member.entity)):
+        cast = books.members.cast(entity)
+        if cast.group is not None and (cast.group.is_gang or cast.is_composite):
+            books.gangs.begin(entity, bind_timeout_s(books, cast), now_s)
     return [_ask(binding)]
 
 

@@ -10,8 +10,8 @@ from muster.framework.ports import Effect, EvictPod
 from muster.scheduling.books import Books
 from muster.scheduling.contradictions import find_fault
 from muster.scheduling.gangs import RELEASE
-from muster.scheduling.members import Cast, EntityKey, Stage, group_entity
-from muster.scheduling.standing import bind_timeout_s, has_started, is_ours, says_tree_started
+from muster.scheduling.members import Cast, EntityKey, group_entity
+from muster.scheduling.standing import bind_timeout_s, count, has_started, is_ours, says_tree_started
 from muster.scheduling.transaction import BIND_TIMEOUT, end_gang, go_on_ending, is_late, tend_gang
 
 
@@ -52,7 +52,7 @@ def _tend_tree(books: Books, root: EntityKey, cast: Cast, now_s: float) -> list[
         return []
     is_new = books.gangs.find(root) is None
     gang = books.gangs.make(root)
-    if not cast.count(Stage.BOUND, Stage.ASSUMED):
+    if not any(count(books, leaf).held for leaf in cast.leaves()):
         gang.since_s = gang.started_s = None
         books.gangs.look_at(root, None)
         return []

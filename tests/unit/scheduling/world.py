@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from muster.api.core import Node, Pod
+from muster.api.core import Node, Pod, PodStatus
 from muster.api.meta import Condition
 from muster.api.times import format_seconds
 from muster.assembly.config import Config
@@ -70,6 +70,7 @@ class World:
         self.denied_groups: set[str] = set()  # on which nothing may be said
         self.hides_status = False  # what is said on groups lands and is not shown
         self.deny_evictions = False
+        self.behind_s = 0.0  # the server's clock, by which it says when a pod was bound; 0: it does not say
         self.grace_s = 0.0  # how long the evicted stay after all
         self.evicted: list[str] = []
         self.searches: list[Search] = []  # that are not answered yet
@@ -256,6 +257,13 @@ class World:
         on_group = isinstance(effect, PatchGroupStatus)
         return self.deny_status or (on_group and effect.key.name in self.denied_groups)
 
+    def _bound_status(self, pod: Pod) -> PodStatus:
+        if not self.behind_s:
+            return pod.status
+        at = format_seconds(self.now_s - self.behind_s)
+        bound = Condition(type="PodScheduled", status="True", last_transition_time=at)
+        return replace(pod.status, conditions=[bound])
+
     def _bind(self, effect: BindPod) -> None:
         pod = self.pods.get(effect.key)
         if effect.key.name in self.refused:
@@ -270,7 +278,7 @@ class World:
                 said = {**(metadata.annotations or {}), **index_annotation(effect.devices)}
                 metadata = replace(metadata, annotations=said)
             spec = replace(pod.spec, node_name=effect.node_name)
-            self.put(replace(pod, metadata=metadata, spec=spec))
+            self.put(replace(pod, metadata=metadata, spec=spec, status=self._bound_status(pod)))
 
     def _evict(self, effect: EvictPod) -> None:
         pod = self.pods.get(effect.key)
