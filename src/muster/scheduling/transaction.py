@@ -200,10 +200,10 @@ def _tend_started(
     books: Books, entity: EntityKey, gang: Gang, leaf: Cast, group: Group, counts: Counts, now_s: float
 ) -> list[Effect]:
     """See whether members were lost, and whether it has become ready in time."""
+    if gang.started_s is None:  # just now, if we have seen it under way
+        gang.started_s = now_s if gang.since_s is not None else _held_since(leaf, group, now_s)
     gang.since_s = None
     give_up_rooms(books, entity, now_s)
-    if gang.started_s is None:
-        gang.started_s = _held_since(leaf, group, now_s)
     effects: list[Effect] = []
     if not counts.held and not counts.succeeded and leaf.stages[Stage.WAITING]:
         gang.end_run(now_s)  # it begins anew

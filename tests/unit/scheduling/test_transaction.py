@@ -18,8 +18,9 @@ from muster.framework.groups import Terms
 from muster.framework.ports import BindPod, EvictPod, PatchGroupStatus
 
 
-def started(count: int = 3, **terms: object) -> World:
+def started(count: int = 3, behind_s: float = 0.0, **terms: object) -> World:
     world = World().node("n1", cpu=count + 1).group("g", count, terms=Terms(**terms))  # type: ignore[arg-type]
+    world.behind_s = behind_s
     return owned(world, "g", *range(count)).run(1)
 
 
@@ -381,10 +382,13 @@ def test_a_gang_that_is_never_ready_is_given_up_and_waits_ever_longer(policy: st
         assert world.run(4).bound == {"g-0", "g-1", "g-2"}
 
 
-def test_replace_takes_only_those_that_are_not_ready() -> None:
-    world = started(ready_timeout_s=60.0)
-    start(world, "g-0", "g-1", is_ready=True).run(60)
-    assert released(world) == ["g-2"]
+@pytest.mark.parametrize(
+    "behind_s", [0.0, 3600.0]
+)  # the server's clock says nothing of a start that was seen
+def test_replace_takes_only_those_that_are_not_ready(behind_s: float) -> None:
+    world = started(behind_s=behind_s, ready_timeout_s=60.0)
+    assert released(start(world, "g-0", "g-1", is_ready=True).run(58)) == []
+    assert released(world.run(2)) == ["g-2"]
 
 
 def test_hold_deletes_nobody_that_is_not_ready() -> None:
