@@ -103,7 +103,7 @@ def _begin_binding(books: Books, member: Member, node_name: str, attempt: int, n
         version=member.pod.metadata.resource_version,
     )
     books.inflight.add(binding)
-    for entity in (member.entity, books.members.root_of(member.entity)):
+    for entity in dict.fromkeys((member.entity, books.members.root_of(member.entity))):
         cast = books.members.cast(entity)
         if cast.group is not None and (cast.group.is_gang or cast.is_composite):
             books.gangs.begin(entity, bind_timeout_s(books, cast), now_s)
