@@ -6,7 +6,7 @@ bound give their room back and the gang is decided anew.  In come placements of 
 their volumes; out go writes, and the members whose bindings may be asked for.  Next: `binding.py`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -44,6 +44,7 @@ from muster.scheduling.members import Cast, EntityKey, Member, Stage
 from muster.scheduling.preparations import UNPREPARED_S_MAX, Preparation
 from muster.scheduling.queue import Place
 from muster.scheduling.sleepers import Refusal
+from muster.scheduling.standing import has_started
 from muster.scheduling.transaction import find_hold
 from muster.scheduling.unready_devices import free_unready, stamped
 
@@ -237,16 +238,33 @@ def tend_preparations(books: Books, now_s: float) -> Tended:
 
 
 def _is_short(books: Books, root: EntityKey) -> bool:
-    """Whether a group has lost members that it needs, or is gone itself: nobody who is ready can be bound."""
+    """Whether a group has lost members that it needs, or is gone itself: nobody who is ready can be bound.
+
+    A composite that has not started needs groups in the same way.
+    """
+    cast = books.members.cast(root)
+    if root.kind == "pod":
+        return False
+    if cast.group is None or not (has_started(books, cast) or _is_enough(cast, _known_count)):
+        return True
     preparing = {each.key for each in books.preparations.of(root)}
     return any(
-        preparing.intersection(leaf.stages[Stage.ASSUMED])
-        and (
-            leaf.missing_count > len(leaf.stages[Stage.WAITING])
-            or (leaf.group is None and root.kind != "pod")
-        )
-        for leaf in books.members.cast(root).leaves()
+        leaf.group is None or not _is_enough(leaf, _known_count)
+        for leaf in cast.leaves()
+        if preparing.intersection(leaf.stages[Stage.ASSUMED])
     )
+
+
+def _is_enough(cast: Cast, count: Callable[[Cast], int]) -> bool:
+    """Whether a group has its minimum by this count of members, or a composite enough groups that have."""
+    needed = cast.group.needed if cast.group is not None else 1
+    if cast.is_composite:
+        return sum(_is_enough(child, count) for child in cast.children.values()) >= needed
+    return count(cast) >= needed
+
+
+def _known_count(leaf: Cast) -> int:
+    return leaf.placed_count + len(leaf.stages[Stage.WAITING])
 
 
 def describe(books: Books, root: EntityKey) -> str:
@@ -305,18 +323,25 @@ def _judge(books: Books, root: EntityKey) -> Preparation | None:
 
 
 def _bindable(books: Books, root: EntityKey) -> list[Preparation]:
-    """Those who are ready, if with them every group of the tree that is under way reaches its minimum."""
+    """Those who are ready, if with them every group that some are of reaches its minimum, and the tree its own.
+
+    A composite that has started needs no other groups any more.
+    """
     preparations = {each.key: each for each in books.preparations.of(root)}
+    waiting = {key for key, each in preparations.items() if not each.status.ok}
+
+    def ready_count(leaf: Cast) -> int:
+        return leaf.placed_count - len(waiting.intersection(leaf.stages[Stage.ASSUMED]))
+
+    cast = books.members.cast(root)
+    if cast.is_composite and not (has_started(books, cast) or _is_enough(cast, ready_count)):
+        return []
     found: list[Preparation] = []
-    for leaf in books.members.cast(root).leaves():
+    for leaf in cast.leaves():
         ours = [preparations[key] for key in leaf.stages[Stage.ASSUMED] if key in preparations]
-        if not ours:
-            continue
-        ready = [each for each in ours if each.status.ok]
-        needed = leaf.group.needed if leaf.group is not None else 1
-        if leaf.placed_count - len(ours) + len(ready) < needed:
+        if ours and not _is_enough(leaf, ready_count):
             return []
-        found += ready
+        found += [each for each in ours if each.status.ok]
     return found
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
-from tests.unit.scheduling.world import World
+from tests.unit.scheduling.world import World, key_of
 
 from muster.framework.groups import ObjectKey
-from muster.framework.ports import SelectNode, StorageSeen
+from muster.framework.ports import CompositeGone, SelectNode, StorageSeen
 from muster.scheduling.conditions import WAITING
 from muster.scheduling.members import EntityKey
 from muster.scheduling.preparations import UNPREPARED_S_MAX, Preparation, Preparations
@@ -75,10 +75,13 @@ def preparing() -> World:
     return world.group("g", 2).pod("g-0", group="g", volumes=mounts("c")).members("g", 1).run(5)
 
 
-def provision(world: World) -> None:
-    """The volume comes on the node that was selected last."""
+def provision(world: World, claim: str = "c") -> None:
+    """A volume comes on the node that was selected last."""
     node_name = [write.node_name for write in world.of(SelectNode)][-1]
-    for found in (make_volume("v", claim="c"), make_claim("c", node=node_name, volume="v")):
+    for found in (
+        make_volume(f"v-{claim}", claim=claim),
+        make_claim(claim, node=node_name, volume=f"v-{claim}"),
+    ):
         world.tell(StorageSeen(found))
 
 
@@ -123,3 +126,62 @@ def test_one_that_waits_already_takes_the_place_of_one_that_is_lost() -> None:
     assert world.of(SelectNode) == []
     world.tell(StorageSeen(make_volume("v", claim="c"))).tell(StorageSeen(make_claim("c", volume="v")))
     assert world.run(5).bound == {"g-0", "g-2"}
+
+
+# ── trees ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def preparing_tree() -> World:
+    """A composite that needs both of its gangs of one: `a-0` waits for a volume, `b-0` for `a-0`."""
+    world = World().node("n1", cpu=1).node("n2", cpu=1)
+    world.tell(StorageSeen(make_class(provisioner="example.com/slow"))).tell(StorageSeen(make_claim("c")))
+    world.group("tree", 2, is_composite=True, uid="uid-tree")
+    for name in "ab":
+        world.group(name, 1, parent=key_of("tree"))
+    world.pod("a-0", group="a", volumes=mounts("c")).members("b", 0).run(5)
+    assert world.bound == set()
+    return world
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda world: world.delete("b-0"), id="all of a group are deleted"),
+        pytest.param(lambda world: world.delete_group("b"), id="a group is deleted"),
+        pytest.param(
+            lambda world: world.tell(CompositeGone(key_of("tree"), "uid-tree")), id="the composite is"
+        ),
+    ],
+)
+def test_nobody_of_a_tree_that_lacks_a_group_is_bound_or_holds_room(change: Callable[[World], World]) -> None:
+    world = preparing_tree()
+    provision(change(world).run(1))
+    assert world.run(5).bound == set()
+    assert is_free(world)
+
+
+def test_a_tree_that_has_started_binds_whom_it_prepares_though_another_group_is_over() -> None:
+    world = preparing_tree()
+    provision(world)
+    assert world.run(5).bound == {"a-0", "b-0"}
+    world.tell(StorageSeen(make_claim("d"))).node("n3", cpu=1)
+    world.pod("a-1", group="a", volumes=mounts("d")).run(5).delete("b-0").delete_group("b").run(5)
+    provision(world, "d")
+    assert world.run(5).bound == {"a-0", "a-1"}
+
+
+def test_nobody_of_a_tree_is_bound_while_a_group_that_it_needs_has_no_room() -> None:
+    world = preparing_tree().delete("b-0").pod("b-1", cpu=9, group="b").run(5)
+    provision(world)
+    assert world.run(5).bound == set()
+    world.node("big", cpu=9).run(5)
+    assert world.bound == {"a-0", "b-1"}
+
+
+def test_whom_a_started_tree_prepares_gives_its_room_back_when_its_own_group_lacks_members() -> None:
+    world = World().node("n1", cpu=4).group("tree", 1, is_composite=True)
+    world.group("a", 2, parent=key_of("tree")).members("a", 0, 1).run(5)
+    assert world.bound == {"a-0", "a-1"}
+    world.tell(StorageSeen(make_class(provisioner="example.com/slow"))).tell(StorageSeen(make_claim("c")))
+    world.delete("a-1").pod("a-2", group="a", volumes=mounts("c")).run(5).delete("a-0").run(5)
+    assert [write.node_name for write in world.of(SelectNode)] == ["n1", ""]

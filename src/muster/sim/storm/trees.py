@@ -98,7 +98,8 @@ class Trees:
             size=size,
             spec=pod_spec(
                 {"cpu": cpu}, scheduler=SCHEDULER_NAMES[0], group=name, priority_class=priority_class
-            ),
+            )
+            | self._users.supplies.draw(),
             manifest=manifest,
             pod_annotations=self._users.draw_ending(),
             owner_uid=self._users.make_owner(name) if self._strikes(0.9) else "",

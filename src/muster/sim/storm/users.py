@@ -69,7 +69,7 @@ class Users:
         self._world = world
         self._client = world.client
         self._generator = generator
-        self._supplies = supplies
+        self.supplies = supplies
         self._storm_s = storm_s
         self._gangs: dict[str, Gang] = {}
         self._made = 0
@@ -125,7 +125,7 @@ class Users:
         """A node of this size."""
         amounts = {"cpu": str(cpu), "memory": "64Gi", "pods": "60"}
         manifest = node_manifest(f"{kind}-{number}", amounts)
-        self._supplies.add_to_node(manifest, number, devices=devices)
+        self.supplies.add_to_node(manifest, number, devices=devices)
         self._client.create("node", manifest)
 
     # ── when ─────────────────────────────────────────────────────────────────────────────────────
@@ -152,9 +152,9 @@ class Users:
         if self._strikes(0.2):
             annotations["muster.dev/ready-timeout"] = "45s"
         cpu = str(self._generator.choice(["1", "1", "500m", "2", "3"]))
-        supplies = self._supplies.draw()
+        supplies = self.supplies.draw()
         if supplies:
-            priority_class = self._supplies.soften(priority_class)
+            priority_class = self.supplies.soften(priority_class)
         spec = pod_spec({"cpu": cpu}, scheduler=SCHEDULER_NAMES[0], group=name, priority_class=priority_class)
         spec |= supplies
         manifest = group_manifest(
