@@ -323,7 +323,7 @@ def _judge(books: Books, root: EntityKey) -> Preparation | None:
 
 
 def _bindable(books: Books, root: EntityKey) -> list[Preparation]:
-    """Those who are ready, if with them every group that some are of reaches its minimum, and the tree its own.
+    """Those who are ready, if with them every group of theirs reaches its minimum, and the tree its own.
 
     A composite that has started needs no other groups any more.
     """

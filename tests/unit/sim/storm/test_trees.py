@@ -32,7 +32,7 @@ def test_trees_of_gangs_and_basic_groups_come_and_are_placed() -> None:
 
 
 def test_members_of_a_tree_are_bound() -> None:
-    assert sum(len(grown(200.0, seed=seed)[0].bound()) for seed in range(4)) >= 20
+    assert sum(len(grown(200.0, seed=seed)[0].bound()) for seed in range(8)) >= 20
 
 
 def test_a_minimum_changes_and_a_tree_is_deleted() -> None:
