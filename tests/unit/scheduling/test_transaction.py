@@ -382,9 +382,7 @@ def test_a_gang_that_is_never_ready_is_given_up_and_waits_ever_longer(policy: st
         assert world.run(4).bound == {"g-0", "g-1", "g-2"}
 
 
-@pytest.mark.parametrize(
-    "behind_s", [0.0, 3600.0]
-)  # the server's clock says nothing of a start that was seen
+@pytest.mark.parametrize("behind_s", [0.0, 3600.0])  # the server's clock
 def test_replace_takes_only_those_that_are_not_ready(behind_s: float) -> None:
     world = started(behind_s=behind_s, ready_timeout_s=60.0)
     assert released(start(world, "g-0", "g-1", is_ready=True).run(58)) == []
