@@ -25,15 +25,15 @@ FOUND_BY: dict[str, int] = {  # where nothing is said, the first
     "forget-on-timeout": 5,
     "no-precondition": 3,
     "stale-list-believed": 11,
-    "lease-not-checked": 3,
+    "lease-not-checked": 8,
     "clock-stops-while-asleep": 18,
     "lease-taken-by-force": 2,
     "void-binding-counts": 7,
     "restored-store-unnoticed": 3,
     "release-skipped": 9,
     "gang-never-released": 5,
-    "tree-in-part": 8,
-    "tree-never-released": 40,
+    "tree-in-part": 4,
+    "tree-never-released": 16,
     "tree-said-whole-too-soon": 4,
     "no-backoff-after-a-release": 2,
     "room-not-kept": 2,
@@ -42,7 +42,7 @@ FOUND_BY: dict[str, int] = {  # where nothing is said, the first
     "lost-binding-given-up": 5,
     "rival-claim-unseen": 3,
     "double-claims-not-told": 7,
-    "chosen-devices-forgotten": 12,
+    "chosen-devices-forgotten": 3,
 }
 
 
