@@ -37,6 +37,8 @@ STORM_FAILED_ONCE: dict[int, str] = {
     1159: "a nomination that was taken back with a preparation was thought to be somebody's promise",
     254: "a member waited for ever after a release, for its gang needed less meanwhile and was started",
     32: "a group of a tree in part had succeeded and said that it is whole: the others were never released",
+    3041: "a gang that had been released for a loss in the last minutes was thought to wait without right",
+    3135: "the same",
     52: "groups of a tree that waited for their claims were bound, though another that it needs was gone",
     84: "the same",
     2104: "a tree was released as it was bound, by a leader whose clock was an hour ahead of the server's",

@@ -6,6 +6,8 @@ asked on the way, too, of every replica that nothing is on its way to.
 
 from collections.abc import Iterator, Mapping
 
+from muster.scheduling.gangs import Gang
+from muster.scheduling.standing import RELEASED
 from muster.sim.storm.forest import Forest
 from muster.sim.storm.promises import (
     ON_MEMBER_LOSS,
@@ -27,6 +29,7 @@ from muster.sim.view import (
     min_group_count_of,
     name_of,
     node_of,
+    parent_of,
     phase_of,
     uid_of,
 )
@@ -61,8 +64,8 @@ class WholeOrEmpty:
         waiting = [pod for pod in members if is_waiting(pod)]
         holding = [pod for pod in members if holds(pod)]
         has_started = self._starts.is_over(group)
-        if self._forest.is_hopeless(group):
-            waiting = []  # with right: the others of its tree are not there
+        if self._forest.is_hopeless(group) or self._waits_after_a_loss(group):
+            waiting = []  # with right: the others of its tree are not there, or it is not to be tried yet
         if needed is None or placed >= needed:
             if waiting:
                 yield f"group {name} has {len(waiting)} members that wait"
@@ -79,10 +82,30 @@ class WholeOrEmpty:
         whole, needed = forest.count_whole(composite), min_group_count_of(composite)
         if whole >= needed or forest.has_started(composite):
             return
+        if any(map(self._waits_after_a_loss, forest.groups_of(name))):
+            return
         if forest.is_possible(composite):
             yield f"tree {name} has {whole} of {needed} groups whole, and others could be"
         elif held := forest.holding(composite):
             yield f"tree {name} never started, and {', '.join(held)} hold room"
+
+    def _waits_after_a_loss(self, group: Object) -> bool:
+        """Whether it, or another of its tree, was released for lost members and its time is not over yet.
+
+        By the clock of whoever leads.  One that is released as it is bound, ever again, is not excused.
+        """
+        leader = self._world.deciding
+        groups = self._forest.groups_of(parent_of(group)) if parent_of(group) else [group]
+        return leader is not None and any(_again_s(each) > leader.clock.now_s() for each in groups)
+
+
+def _again_s(group: Object) -> float:
+    """When a gang is tried again that was released because members were lost; 0.0 for others."""
+    said = condition_of(group, WHOLE) or {}
+    message = said.get("message", "")
+    if said.get("reason") != RELEASED or "members were lost" not in message:
+        return 0.0
+    return Gang().read_releases(message)
 
 
 class KnowsWhatIs:

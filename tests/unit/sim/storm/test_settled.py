@@ -3,6 +3,7 @@
 import pytest
 from tests.unit.sim.storm.stage import Stage
 
+from muster.api.times import format_seconds
 from muster.sim.storm.forest import Forest
 from muster.sim.storm.promises import Starts
 from muster.sim.storm.settled import COUNTED_WITHIN_S, ConditionsAgree, KnowsWhatIs, WholeOrEmpty
@@ -32,6 +33,27 @@ def test_a_gang_that_is_whole_is_in_order() -> None:
 def test_a_gang_that_waits_is_found() -> None:
     stage, starts = settled(3, cpu="8")
     assert complaints(stage, starts) == ["gang g has 0 of 3 placed and 3 wait"]
+
+
+@pytest.mark.parametrize(
+    ("cause", "after_s", "count"),
+    [
+        pytest.param("members were lost: 1 of 3 were left", 300.0, 0, id="not to be tried yet"),
+        pytest.param("members were lost: 1 of 3 were left", -10.0, 1, id="its time is over"),
+        pytest.param("it was not whole within 30 s", 300.0, 1, id="it never starts"),
+    ],
+)
+def test_a_gang_that_was_released_for_a_loss_waits_its_time_with_right(
+    cause: str, after_s: float, count: int
+) -> None:
+    stage, starts = settled(3, cpu="8")
+    leader = stage.world.deciding
+    assert leader is not None
+    again = format_seconds(leader.clock.now_s() + after_s)
+    text = f"3 created; releases in a row: 6, not tried again before {again}; the last because {cause}"
+    said = {"type": "muster.dev/Whole", "status": "False", "reason": "Released", "message": text}
+    stage.world.ledger.groups["g"]["status"] = {"conditions": [said]}
+    assert len(complaints(stage, starts)) == count
 
 
 def test_a_lone_pod_that_waits_is_found_but_not_a_rivals() -> None:
