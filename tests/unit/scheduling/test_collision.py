@@ -1,11 +1,12 @@
 """Bindings that land and were not decided here: another leader's, late."""
 
 from msgspec.structs import replace
-from tests.unit.cluster.volume_objects import make_claim, make_class, mounts
+from tests.unit.cluster.volume_objects import mounts
 from tests.unit.scheduling.gang_world import owned, released
+from tests.unit.scheduling.volume_world import with_claim
 from tests.unit.scheduling.world import World
 
-from muster.framework.ports import BindPod, SelectNode, StorageSeen
+from muster.framework.ports import BindPod, SelectNode
 
 LANDED = ("muster_double_decisions_total", ())
 
@@ -81,7 +82,7 @@ def test_a_gang_that_gives_way_is_held_before_anybody_of_it_is_decided_on_again(
 def in_preparation() -> World:
     """Gang g waits on n1, which it fills, for its volumes; of late one waits for room."""
     world = World().node("n1", cpu=2).group("g", 2)
-    world.tell(StorageSeen(make_class(provisioner="example.com/slow"))).tell(StorageSeen(make_claim("c")))
+    with_claim(world)
     world.pod("g-0", group="g", volumes=mounts("c")).members("g", 1).run(1)
     return owned(world.group("late", 1), "late", 0).run(1)
 

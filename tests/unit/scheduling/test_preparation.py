@@ -7,6 +7,7 @@ from tests.unit.cluster.device_objects import make_claim as make_device_claim
 from tests.unit.cluster.device_objects import make_class as make_class_of_devices
 from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
 from tests.unit.scheduling.gang_world import half_bound, owned, released
+from tests.unit.scheduling.volume_world import make_world, provision, with_claim
 from tests.unit.scheduling.world import World, key_of
 
 from muster.api.core import PodClaim
@@ -30,13 +31,6 @@ from muster.scheduling.conditions import WAITING
 from muster.scheduling.preparations import UNPREPARED_S_MAX
 
 
-def make_world(*, provisioner: str = "example.com/slow") -> World:
-    """Two nodes, a class that waits, and a gang of two of which the first asks for a volume."""
-    world = World().node("n1", cpu=1).node("n2", cpu=1)
-    world.tell(StorageSeen(make_class(provisioner=provisioner))).tell(StorageSeen(make_claim("c")))
-    return world.group("g", 2).pod("g-0", group="g", volumes=mounts("c")).members("g", 1)
-
-
 def writes(world: World) -> list[Prepare]:
     return [effect for effect in world.effects if isinstance(effect, PromiseVolume | SelectNode)]
 
@@ -45,13 +39,6 @@ def selected(world: World) -> str:
     (write,) = writes(world)
     assert isinstance(write, SelectNode)
     return write.node_name
-
-
-def provision(world: World, node_name: str) -> None:
-    """What a provisioner and the volume controller do in the end."""
-    world.tell(StorageSeen(make_claim("c", node=node_name)))
-    world.tell(StorageSeen(make_volume("v", claim="c")))
-    world.tell(StorageSeen(make_claim("c", node=node_name, volume="v")))
 
 
 def test_nobody_is_bound_before_the_volumes_of_the_minimum_are_there() -> None:
@@ -140,7 +127,7 @@ def test_a_claim_that_is_gone_gives_the_room_back_and_its_successor_is_waited_fo
 def test_a_claim_that_had_its_volume_and_was_made_anew_while_others_waited_is_waited_for_again() -> None:
     """As seed 1171 of the storm: for the first of them there was nothing to do, and nobody looked again."""
     world = World().node("n1", cpu=1).node("n2", cpu=1)
-    world.tell(StorageSeen(make_class(provisioner="example.com/slow"))).tell(StorageSeen(make_claim("c")))
+    with_claim(world)
     world.tell(StorageSeen(make_volume("w", claim="d"))).tell(StorageSeen(make_claim("d", volume="w")))
     world.group("g", 2)
     for index, claim in enumerate("cd"):
@@ -250,7 +237,7 @@ def test_a_lone_pod_is_bound_when_its_own_volume_is_there() -> None:
 def half_bound_and_preparing() -> World:
     """Two of three are bound, for 60 s; what replaces the third waits for its volume."""
     world = half_bound(bind_timeout_s=60.0)
-    world.tell(StorageSeen(make_class(provisioner="example.com/slow"))).tell(StorageSeen(make_claim("c")))
+    with_claim(world)
     world.refused = {}
     world.delete("g-2").pod("g-2", group="g", volumes=mounts("c")).run(20)
     assert selected(world) == "n1"
@@ -281,7 +268,7 @@ def test_the_room_of_a_released_gang_is_free_for_others_at_once() -> None:
 
 def test_hold_binds_nobody_whose_volume_comes_after_the_loss() -> None:
     world = owned(World().node("n1", cpu=4).group("g", 2, terms=Terms(on_member_loss="hold")), "g", 0, 1)
-    world.tell(StorageSeen(make_class(provisioner="example.com/slow"))).tell(StorageSeen(make_claim("c")))
+    with_claim(world)
     world.run(1).pod("g-2", group="g", volumes=mounts("c")).run(5).delete("g-1").run(1)
     provision(world, "n1")
     world.run(30)
@@ -300,7 +287,7 @@ def test_nobody_is_bound_to_a_node_whose_room_a_rival_has_taken_meanwhile() -> N
 
 def test_whoever_is_more_important_drives_them_out_and_deletes_nobody() -> None:
     world = World().node("n1", cpu=2)
-    world.tell(StorageSeen(make_class(provisioner="example.com/slow"))).tell(StorageSeen(make_claim("c")))
+    with_claim(world)
     world.group("g", 2).pod("g-0", group="g", volumes=mounts("c")).members("g", 1).run(5)
     world.pod("big", cpu=2, priority=9).run(1)
     assert world.evicted == []

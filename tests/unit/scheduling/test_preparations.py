@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 import pytest
-from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
+from tests.unit.cluster.volume_objects import make_claim, make_volume, mounts
+from tests.unit.scheduling.volume_world import make_world, provision, selected_last, with_claim
 from tests.unit.scheduling.world import World, key_of
 
 from muster.framework.groups import ObjectKey
@@ -69,20 +70,8 @@ def test_the_longest_waiting_is_overdue_first() -> None:
 
 
 def preparing() -> World:
-    """Two nodes, taken by a gang of two of which the first waits for a volume."""
-    world = World().node("n1", cpu=1).node("n2", cpu=1)
-    world.tell(StorageSeen(make_class(provisioner="example.com/slow"))).tell(StorageSeen(make_claim("c")))
-    return world.group("g", 2).pod("g-0", group="g", volumes=mounts("c")).members("g", 1).run(5)
-
-
-def provision(world: World, claim: str = "c") -> None:
-    """A volume comes on the node that was selected last."""
-    node_name = [write.node_name for write in world.of(SelectNode)][-1]
-    for found in (
-        make_volume(f"v-{claim}", claim=claim),
-        make_claim(claim, node=node_name, volume=f"v-{claim}"),
-    ):
-        world.tell(StorageSeen(found))
+    """A gang of two that waits for the volume of its first on two nodes, which it fills."""
+    return make_world().run(5)
 
 
 def is_free(world: World) -> bool:
@@ -117,7 +106,7 @@ def test_it_says_what_it_waits_for_and_is_decided_anew_with_the_member_that_come
     assert waiting is not None
     assert (waiting.reason, waiting.message) == ("MembersMissing", "waits for members: 1 of 2 exist")
     world.members("g", 2).run(5)
-    provision(world)
+    provision(world, selected_last(world))
     assert world.run(5).bound == {"g-0", "g-2"}
 
 
@@ -133,8 +122,7 @@ def test_one_that_waits_already_takes_the_place_of_one_that_is_lost() -> None:
 
 def preparing_tree() -> World:
     """A composite that needs both of its gangs of one: `a-0` waits for a volume, `b-0` for `a-0`."""
-    world = World().node("n1", cpu=1).node("n2", cpu=1)
-    world.tell(StorageSeen(make_class(provisioner="example.com/slow"))).tell(StorageSeen(make_claim("c")))
+    world = with_claim(World().node("n1", cpu=1).node("n2", cpu=1))
     world.group("tree", 2, is_composite=True, uid="uid-tree")
     for name in "ab":
         world.group(name, 1, parent=key_of("tree"))
@@ -155,24 +143,25 @@ def preparing_tree() -> World:
 )
 def test_nobody_of_a_tree_that_lacks_a_group_is_bound_or_holds_room(change: Callable[[World], World]) -> None:
     world = preparing_tree()
-    provision(change(world).run(1))
+    change(world).run(1)
+    provision(world, selected_last(world))
     assert world.run(5).bound == set()
     assert is_free(world)
 
 
 def test_a_tree_that_has_started_binds_whom_it_prepares_though_another_group_is_over() -> None:
     world = preparing_tree()
-    provision(world)
+    provision(world, selected_last(world))
     assert world.run(5).bound == {"a-0", "b-0"}
-    world.tell(StorageSeen(make_claim("d"))).node("n3", cpu=1)
+    with_claim(world, "d").node("n3", cpu=1)
     world.pod("a-1", group="a", volumes=mounts("d")).run(5).delete("b-0").delete_group("b").run(5)
-    provision(world, "d")
+    provision(world, selected_last(world), claim="d", volume="w")
     assert world.run(5).bound == {"a-0", "a-1"}
 
 
 def test_nobody_of_a_tree_is_bound_while_a_group_that_it_needs_has_no_room() -> None:
     world = preparing_tree().delete("b-0").pod("b-1", cpu=9, group="b").run(5)
-    provision(world)
+    provision(world, selected_last(world))
     assert world.run(5).bound == set()
     world.node("big", cpu=9).run(5)
     assert world.bound == {"a-0", "b-1"}
@@ -182,6 +171,6 @@ def test_whom_a_started_tree_prepares_gives_its_room_back_when_its_own_group_lac
     world = World().node("n1", cpu=4).group("tree", 1, is_composite=True)
     world.group("a", 2, parent=key_of("tree")).members("a", 0, 1).run(5)
     assert world.bound == {"a-0", "a-1"}
-    world.tell(StorageSeen(make_class(provisioner="example.com/slow"))).tell(StorageSeen(make_claim("c")))
+    with_claim(world)
     world.delete("a-1").pod("a-2", group="a", volumes=mounts("c")).run(5).delete("a-0").run(5)
     assert [write.node_name for write in world.of(SelectNode)] == ["n1", ""]

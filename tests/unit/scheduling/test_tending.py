@@ -1,12 +1,13 @@
 """A composite group as a gang of gangs: placed in part, whole, torn, and what becomes of it afterwards."""
 
 import pytest
-from tests.unit.cluster.volume_objects import make_claim, make_class, make_volume, mounts
+from tests.unit.cluster.volume_objects import mounts
 from tests.unit.scheduling.gang_world import REFUSED, owned, refill, released, start, whole, words
+from tests.unit.scheduling.volume_world import provision, with_claim
 from tests.unit.scheduling.world import World, key_of
 
 from muster.framework.groups import Terms
-from muster.framework.ports import EvictPod, StorageSeen
+from muster.framework.ports import EvictPod
 
 
 def tree(least: int | None = 2, *, cpu: int = 8, **terms: Terms) -> World:
@@ -65,12 +66,11 @@ def test_the_time_of_a_tree_counts_by_the_clock_of_whoever_decides_not_by_the_se
 
 def test_the_time_of_a_tree_does_not_run_while_its_members_wait_for_volumes() -> None:
     world = tree(tree=Terms(bind_timeout_s=30.0))
-    world.tell(StorageSeen(make_class(provisioner="example.com/slow"))).tell(StorageSeen(make_claim("c")))
+    with_claim(world)
     world.pod("b-0", group="b", volumes=mounts("c"))
     world.refused = {"b-1": REFUSED}
     owned(owned(world, "a", 0, 1), "b", 1).run(10).pod("a-9", group="a", gates=("wait",)).run(290)
-    for found in (make_volume("v", claim="c"), make_claim("c", node="n1", volume="v")):
-        world.tell(StorageSeen(found))
+    provision(world, "n1")
     assert released(world.run(29)) == []
     assert released(world.run(1)) == ["a-0", "a-1"]
 
