@@ -17,7 +17,7 @@ from muster.cluster.axes import PODS
 from muster.cluster.snapshot import Snapshot
 from muster.cluster.state import ClusterState
 from muster.dialects.native import decode_group, decode_node, decode_pod, group_key_of, idle_on
-from muster.framework.groups import Group, GroupKey, UnsupportedField
+from muster.framework.groups import Group, GroupKey, UnsupportedField, annotation_path
 from muster.placement.deadlock import find_stuck
 
 Object = dict[str, Any]
@@ -201,7 +201,7 @@ def _ignored(group: Group, pods: Sequence[Pod]) -> tuple[str, ...]:
     found: dict[UnsupportedField, list[str]] = {}
     for pod in pods:
         for field in idle_on(pod):
-            if field.path != f"metadata.annotations[{group.rank_key}]":
+            if field.path != annotation_path(group.rank_key):
                 found.setdefault(field, []).append(pod.metadata.name)
     return tuple(
         f"{field.path} of {len(names)} of {len(pods)} pods, for example {names[0]}: {field.why}"

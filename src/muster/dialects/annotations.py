@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from muster.dialects.terms import TERMS
+from muster.dialects.terms import TERMS, fault
 from muster.framework.annotations import FOR_USERS, ON_PODS
 from muster.framework.groups import GroupKey, UnsupportedField
 
@@ -40,36 +40,37 @@ def read_wishes(annotations: Mapping[str, str]) -> Wishes:
         levels = tuple(key.strip() for key in annotations[LEVELS].split(","))
         wrong = next((key for key in levels if not _KEY.fullmatch(key)), None)
         if wrong is not None:
-            bad.append(_field(LEVELS, f'"{wrong}" is no label key; give label keys, widest first: zone,rack'))
+            bad.append(fault(LEVELS, f'"{wrong}" is no label key; give label keys, widest first: zone,rack'))
         elif len(set(levels)) < len(levels):
-            bad.append(_field(LEVELS, "a label key is given twice"))
+            bad.append(fault(LEVELS, "a label key is given twice"))
     if PREFERRED_KEY in annotations:
         key = annotations[PREFERRED_KEY].strip()
         if LEVELS in annotations:
-            bad.append(_field(PREFERRED_KEY, f"give this or {LEVELS}, not both"))
+            bad.append(fault(PREFERRED_KEY, f"give this or {LEVELS}, not both"))
         elif not _KEY.fullmatch(key):
-            bad.append(_field(PREFERRED_KEY, f'"{key}" is no label key'))
+            bad.append(fault(PREFERRED_KEY, f'"{key}" is no label key'))
         levels = levels or (key,)
     rank_key = annotations.get(RANK_ORDER, "").strip()
     if RANK_ORDER in annotations and not _KEY.fullmatch(rank_key):
-        bad.append(_field(RANK_ORDER, f'"{rank_key}" is no key of a label or annotation'))
+        bad.append(fault(RANK_ORDER, f'"{rank_key}" is no key of a label or annotation'))
     bad += [
-        _field(
-            name,
-            "says nothing on a group; give it to the pods"
-            if name in FOR_USERS
-            else f"there is no such annotation; there are {', '.join(KNOWN)}",
-        )
+        fault(name, _why_not_here(name))
         for name in sorted(annotations)
         if name.startswith(PREFIX) and name not in KNOWN
     ]
     return Wishes(levels, rank_key, tuple(bad))
 
 
+def _why_not_here(name: str) -> str:
+    if name in FOR_USERS:
+        return "says nothing on a group; give it to the pods"
+    return f"there is no such annotation; there are {', '.join(KNOWN)}"
+
+
 def find_idle(annotations: Mapping[str, str], group: GroupKey | None) -> tuple[UnsupportedField, ...]:
     """Annotations of a pod of this group that say nothing on pods, with where they belong."""
     names = [name for name in annotations if name.startswith(PREFIX) and name not in ON_PODS]
-    return tuple([_field(name, _why_idle(name, group)) for name in sorted(names)])
+    return tuple([fault(name, _why_idle(name, group)) for name in sorted(names)])
 
 
 def _why_idle(name: str, group: GroupKey | None) -> str:
@@ -79,7 +80,3 @@ def _why_idle(name: str, group: GroupKey | None) -> str:
     if group is None:
         return "says nothing on a pod; it is for pod groups, and this pod is of none"
     return f"says nothing on a pod; give it to pod group {group}"
-
-
-def _field(name: str, why: str) -> UnsupportedField:
-    return UnsupportedField(f"metadata.annotations[{name}]", why)

@@ -7,7 +7,7 @@ read as reasons, by which the group is held.  Next: `annotations.py`, the other 
 import re
 from collections.abc import Mapping
 
-from muster.framework.groups import ON_MEMBER_LOSS, Terms, UnsupportedField
+from muster.framework.groups import ON_MEMBER_LOSS, Terms, UnsupportedField, annotation_path
 
 BIND_TIMEOUT = "muster.dev/bind-timeout"
 READY_TIMEOUT = "muster.dev/ready-timeout"
@@ -28,11 +28,11 @@ def read_terms(annotations: Mapping[str, str]) -> tuple[Terms, tuple[Unsupported
     bad: list[UnsupportedField] = []
     loss = annotations.get(MEMBER_LOSS, default.on_member_loss).strip()
     if loss not in ON_MEMBER_LOSS:
-        bad.append(_field(MEMBER_LOSS, f'"{loss}" is none of {", ".join(ON_MEMBER_LOSS)}'))
+        bad.append(fault(MEMBER_LOSS, f'"{loss}" is none of {", ".join(ON_MEMBER_LOSS)}'))
         loss = default.on_member_loss
     bare = annotations.get(BARE_PODS, "false").strip()
     if bare not in _TRUTH:
-        bad.append(_field(BARE_PODS, f'"{bare}" is neither true nor false'))
+        bad.append(fault(BARE_PODS, f'"{bare}" is neither true nor false'))
     return (
         Terms(
             bind_timeout_s=_seconds(annotations, BIND_TIMEOUT, bad),
@@ -47,19 +47,19 @@ def read_terms(annotations: Mapping[str, str]) -> tuple[Terms, tuple[Unsupported
 def find_idle_terms(annotations: Mapping[str, str], *, has_parent: bool) -> tuple[UnsupportedField, ...]:
     """Terms that say nothing on a composite group: it takes a bind-timeout for its tree, and only on top."""
     bad = [
-        _field(name, "says nothing on a composite pod group; give it to its pod groups")
+        fault(name, "says nothing on a composite pod group; give it to its pod groups")
         for name in TERMS
         if name in annotations and name != BIND_TIMEOUT
     ]
     if has_parent and BIND_TIMEOUT in annotations:
-        bad.append(_field(BIND_TIMEOUT, "counts for a whole tree; give it to the composite pod group on top"))
+        bad.append(fault(BIND_TIMEOUT, "counts for a whole tree; give it to the composite pod group on top"))
     return tuple(bad)
 
 
 def find_idle_on_basic(annotations: Mapping[str, str], *, has_parent: bool) -> tuple[UnsupportedField, ...]:
     """Terms that say nothing on a basic group: it is never given up, save with its tree."""
     return tuple(
-        _field(
+        fault(
             name, "says nothing on a basic group; give the group a gang policy, or take the annotation away"
         )
         for name in TERMS
@@ -73,14 +73,15 @@ def _seconds(annotations: Mapping[str, str], name: str, bad: list[UnsupportedFie
         return None
     match = _DURATION.fullmatch(text.strip())
     if match is None:
-        bad.append(_field(name, f'"{text}" is no time; give seconds, minutes or hours: 300, 300s, 5m or 1h'))
+        bad.append(fault(name, f'"{text}" is no time; give seconds, minutes or hours: 300, 300s, 5m or 1h'))
         return None
     found_s = float(match[1]) * _SECONDS[match[2]]
     if not TIMEOUT_S_MIN <= found_s <= TIMEOUT_S_MAX:
-        bad.append(_field(name, f'"{text}" is not between {TIMEOUT_S_MIN:.0f} seconds and seven days'))
+        bad.append(fault(name, f'"{text}" is not between {TIMEOUT_S_MIN:.0f} seconds and seven days'))
         return None
     return found_s
 
 
-def _field(name: str, why: str) -> UnsupportedField:
-    return UnsupportedField(f"metadata.annotations[{name}]", why)
+def fault(name: str, why: str) -> UnsupportedField:
+    """What is wrong with the annotation of this name."""
+    return UnsupportedField(annotation_path(name), why)

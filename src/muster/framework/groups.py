@@ -27,6 +27,11 @@ PodKey = ObjectKey
 GroupKey = ObjectKey
 
 
+def annotation_path(name: str) -> str:
+    """The field of an object that an annotation is, as the user wrote it."""
+    return f"metadata.annotations[{name}]"
+
+
 class UnsupportedField(Struct, frozen=True, gc=False):
     """Something the user asked for that this Muster cannot honour.
 

@@ -22,7 +22,15 @@ from msgspec import Struct
 from muster import __version__
 from muster.assembly.leadership import REQUEST_TIMEOUT_S
 from muster.base.errors import ApiError, ConfigError, Conflict, Expired, Unavailable
-from muster.runtime.connections import Connections, Dial, NoAnswer, NoConnection, Reply, TooLong
+from muster.runtime.connections import (
+    Connections,
+    Dial,
+    NoAnswer,
+    NoConnection,
+    RawHeaders,
+    TooLong,
+    headers_of,
+)
 from muster.runtime.credentials import Secret
 from muster.runtime.dialing import Route, dial, proxy_authorization
 from muster.runtime.kubeconfig import Access
@@ -88,11 +96,11 @@ class Greeting(NamedTuple):
 
 
 class Answer(Struct, frozen=True):
-    """A successful answer; `date` is when it was given by the server's clock, as HTTP writes it."""
+    """A successful answer."""
 
     code: int
     body: bytes
-    date: str = ""
+    raw_headers: RawHeaders = ()
 
     def read(self, kind: type[Kind]) -> Kind:
         """The body as this type.  Raises Unavailable for anything else: a server may send what it likes."""
@@ -152,7 +160,7 @@ class ApiClient:
         await self._access.credentials.secret(self._now_s())  # its own ConfigError says more than ours would
         try:
             answer = await self.call("GET", "/version")
-            answered_s = _seconds_of_date(answer.date)
+            answered_s = _seconds_of_date(headers_of(answer.raw_headers).get("date", ""))
             ahead_s = None if answered_s is None else self._now_s() - answered_s
             return Greeting(answer.read(Version).git_version, ahead_s)
         except ApiError as error:
@@ -208,7 +216,7 @@ class ApiClient:
                 continue
             if reply.code >= 300:
                 raise_for(reply.code, reply.body, reply.headers, now_s=self._now_s())
-            return Answer(reply.code, reply.body, _date_of(reply))
+            return Answer(reply.code, reply.body, reply.raw_headers)
         raise AssertionError("the second try always returns or raises")
 
     @asynccontextmanager
@@ -378,10 +386,6 @@ def _retry_after_s(status: Status, headers: Mapping[str, str], now_s: float) -> 
     if status.details is not None and status.details.retry_after_seconds is not None:
         return float(min(max(status.details.retry_after_seconds, 0), int(RETRY_AFTER_S_MAX)))
     return None
-
-
-def _date_of(reply: Reply) -> str:
-    return next((value.decode("latin-1") for name, value in reply.raw_headers if name.lower() == b"date"), "")
 
 
 def _seconds_of_date(text: str) -> float | None:

@@ -8,7 +8,7 @@ bodies of 200 bytes).  Next: `runtime/client.py`, which says what to send and wh
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import NamedTuple, cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
@@ -47,21 +47,29 @@ class TooLong(Exception):
         self.most = most
 
 
+RawHeaders = Sequence[tuple[bytes, bytes]]
+
+
 class Reply(NamedTuple):
     """An answer; of a stream, only its beginning."""
 
     code: int
-    raw_headers: list[tuple[bytes, bytes]]
+    raw_headers: RawHeaders
     body: bytes
 
     @property
     def headers(self) -> dict[str, str]:
-        """By name in lower case; those said several times joined by commas."""
-        found: dict[str, str] = {}
-        for raw_name, raw_value in self.raw_headers:
-            name, value = raw_name.decode("latin-1").lower(), raw_value.decode(errors="replace")
-            found[name] = found[name] + _SPACE_AND_COMMA + value if name in found else value
-        return found
+        """As `headers_of`; few answers are asked for them."""
+        return headers_of(self.raw_headers)
+
+
+def headers_of(raw_headers: RawHeaders) -> dict[str, str]:
+    """By name in lower case; those said several times joined by commas."""
+    found: dict[str, str] = {}
+    for raw_name, raw_value in raw_headers:
+        name, value = raw_name.decode("latin-1").lower(), raw_value.decode(errors="replace")
+        found[name] = found[name] + _SPACE_AND_COMMA + value if name in found else value
+    return found
 
 
 class Connection(asyncio.Protocol):

@@ -4,7 +4,7 @@ In come pods with what their dialect found (`PodSeen.idle`); it waits on the cas
 is reviewed, and goes out as a warning on the first pod that carries it.  Next: `review.py`.
 """
 
-from muster.framework.groups import UnsupportedField
+from muster.framework.groups import UnsupportedField, annotation_path
 from muster.framework.ports import Effect, ObjectReference, RecordEvent
 from muster.scheduling.books import Books
 from muster.scheduling.conditions import shorten
@@ -42,7 +42,7 @@ def tell_idle(books: Books, cast: Cast) -> list[Effect]:
         for idle in noted
         if not (idle.waited and idle.member.node_name)  # who led before us has placed it, and told
         for field in idle.fields
-        if field.path != f"metadata.annotations[{rank_key}]"
+        if field.path != annotation_path(rank_key)
     ]
 
 

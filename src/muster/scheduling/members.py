@@ -183,6 +183,11 @@ class Cast:
         return self.accepted_count + self.count(Stage.ASSUMED)
 
     @property
+    def known_count(self) -> int:
+        """Members that are there, placed or waiting."""
+        return self.placed_count + self.count(Stage.WAITING)
+
+    @property
     def accepted_count(self) -> int:
         """Members whose binding the API has accepted, whether they run or have succeeded."""
         return sum(len(leaf.stages[Stage.BOUND]) + leaf._succeeded_count() for leaf in self.leaves())

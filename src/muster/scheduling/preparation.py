@@ -7,6 +7,7 @@ their volumes; out go writes, and the members whose bindings may be asked for.  
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -242,14 +243,14 @@ def _is_short(books: Books, root: EntityKey) -> bool:
 
     A composite that has not started needs groups in the same way.
     """
-    cast = books.members.cast(root)
     if root.kind == "pod":
         return False
-    if cast.group is None or not (has_started(books, cast) or _is_enough(cast, _known_count)):
+    cast = books.members.cast(root)
+    if cast.group is None or not (has_started(books, cast) or _is_enough(cast, attrgetter("known_count"))):
         return True
     preparing = {each.key for each in books.preparations.of(root)}
     return any(
-        leaf.group is None or not _is_enough(leaf, _known_count)
+        leaf.group is None or not _is_enough(leaf, attrgetter("known_count"))
         for leaf in cast.leaves()
         if preparing.intersection(leaf.stages[Stage.ASSUMED])
     )
@@ -261,10 +262,6 @@ def _is_enough(cast: Cast, count: Callable[[Cast], int]) -> bool:
     if cast.is_composite:
         return sum(_is_enough(child, count) for child in cast.children.values()) >= needed
     return count(cast) >= needed
-
-
-def _known_count(leaf: Cast) -> int:
-    return leaf.placed_count + len(leaf.stages[Stage.WAITING])
 
 
 def describe(books: Books, root: EntityKey) -> str:

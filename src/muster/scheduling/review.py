@@ -200,7 +200,7 @@ def _subgroups(cast: Cast) -> tuple[Subgroup, ...]:
     return tuple(
         Subgroup(child.group, 0, _subgroups(child))
         if child.is_composite
-        else Subgroup(child.group, child.placed_count + child.count(Stage.WAITING))
+        else Subgroup(child.group, child.known_count)
         for child in cast.sorted_children()
         if child.group is not None
     )

@@ -42,10 +42,10 @@ class Refusal(Struct, frozen=True):
     nobody's).  `never`: not even the empty cluster has room, so that nothing but a node helps.  `error`: a
     contradiction, a refused call or a gang under way that is not to be torn, rather than lack of room: tried
     again after a while.  Errors of one round (the number of the attempt that led to them) count once, however
-    many members they hit.  `slowness` times the usual wait is waited
-    where the cause is not one that passes by itself.  `ask`: all who ask this are refused alike, their
-    n-th member with the words that `own_texts` has for it; None: nobody else is.  `facts`: what the words are
-    about; where they are as before, nothing new is said.
+    many members they hit.  `slowness` times the usual wait is waited where the cause is not one that passes
+    by itself.  `ask`: all who ask this are refused alike, their n-th member with the words that `own_texts`
+    has for it; None: nobody else is.  `facts`: what the words are about; where they are as before, nothing
+    new is said.
     """
 
     rejectors: frozenset[str]

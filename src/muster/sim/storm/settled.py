@@ -64,7 +64,8 @@ class WholeOrEmpty:
         waiting = [pod for pod in members if is_waiting(pod)]
         holding = [pod for pod in members if holds(pod)]
         has_started = self._starts.is_over(group)
-        if self._forest.is_hopeless(group) or self._waits_after_a_loss(group):
+        tree = self._forest.groups_of(parent_of(group)) if parent_of(group) else [group]
+        if self._forest.is_hopeless(group) or self._wait_after_a_loss(tree):
             waiting = []  # with right: the others of its tree are not there, or it is not to be tried yet
         if needed is None or placed >= needed:
             if waiting:
@@ -82,20 +83,19 @@ class WholeOrEmpty:
         whole, needed = forest.count_whole(composite), min_group_count_of(composite)
         if whole >= needed or forest.has_started(composite):
             return
-        if any(map(self._waits_after_a_loss, forest.groups_of(name))):
+        if self._wait_after_a_loss(forest.groups_of(name)):
             return
         if forest.is_possible(composite):
             yield f"tree {name} has {whole} of {needed} groups whole, and others could be"
         elif held := forest.holding(composite):
             yield f"tree {name} never started, and {', '.join(held)} hold room"
 
-    def _waits_after_a_loss(self, group: Object) -> bool:
-        """Whether it, or another of its tree, was released for lost members and its time is not over yet.
+    def _wait_after_a_loss(self, groups: list[Object]) -> bool:
+        """Whether one of a tree, or a gang alone, was released for lost members and its time is not over yet.
 
         By the clock of whoever leads.  One that is released as it is bound, ever again, is not excused.
         """
         leader = self._world.deciding
-        groups = self._forest.groups_of(parent_of(group)) if parent_of(group) else [group]
         return leader is not None and any(_again_s(each) > leader.clock.now_s() for each in groups)
 
 
